@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""lab - hosts, wires, packets and the recorder."""
