@@ -15,10 +15,23 @@
  *
  * Unit 0 is the shared one (locked adds; populated from the start), units 1 to
  * nr_cpus belong to the CPUs, the rest are lanes.
+ *
+ * Memory ordering
+ *   [P1] everything that a reader checks when it attaches -> hdr.state = live
+ *        (release); acquire in sp_reader_attach_fd().
+ *   [P2] a directory entry changes between an odd and the next even seq. The
+ *        words are stored with release after the odd value and loaded with
+ *        acquire before seq is compared: a word of the change implies that the
+ *        comparison sees at least the odd value.
+ *   [P3] memory populated -> section.used or units_written (release); acquire
+ *        by whoever reads the memory.
+ *   [P4] cells loaded -> the entry's seq, incarnation and type loaded (acquire
+ *        fence): cells that are free again come after the entry's removal.
  */
 #ifndef SP_PLANE_LAYOUT_H
 #define SP_PLANE_LAYOUT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define SP_PLANE_MAGIC 0x454e414c50544153ull /* "SATPLANE" */
@@ -76,7 +89,8 @@ struct sp_plane_hdr {
 	uint32_t nr_sections;
 	uint64_t nr_objects;      /* live entries */
 	char program[32];
-	uint8_t pad[72];          /* units_written starts at byte 256 */
+	uint64_t pid_ns;          /* inode of the writer's pid namespace, or 0 */
+	uint8_t pad[64];          /* units_written starts at byte 256 */
 	uint64_t units_written[SP_MAX_UNITS / 64]; /* bit: written ever */
 	struct sp_section section[SP_MAX_SECTIONS];
 };
@@ -100,5 +114,11 @@ struct sp_dir_entry {
 	uint64_t attr[8];
 	char name[64];
 };
+
+_Static_assert(sizeof(struct sp_section) == 64, "on-disk layout");
+_Static_assert(offsetof(struct sp_plane_hdr, units_written) == 256,
+	       "on-disk layout");
+_Static_assert(sizeof(struct sp_plane_hdr) == 1792, "on-disk layout");
+_Static_assert(sizeof(struct sp_dir_entry) == 192, "on-disk layout");
 
 #endif
