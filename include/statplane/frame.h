@@ -22,10 +22,16 @@ struct sp_frame {
 	uint8_t direction;   /* enum sp_direction */
 };
 
-/* The LINKTYPE_ values (tcpdump.org/linktypes) that are understood. */
+/*
+ * The LINKTYPE_ values (tcpdump.org/linktypes) that are understood. Raw IP has
+ * one value in files and two more, those of DLT_RAW, that some writers left in
+ * theirs.
+ */
 enum sp_linktype {
 	SP_LINKTYPE_NULL = 0,
 	SP_LINKTYPE_ETHERNET = 1,
+	SP_LINKTYPE_RAW_DLT = 12,
+	SP_LINKTYPE_RAW_OPENBSD = 14,
 	SP_LINKTYPE_RAW = 101,
 	SP_LINKTYPE_LOOP = 108,
 	SP_LINKTYPE_LINUX_SLL = 113,

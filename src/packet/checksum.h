@@ -11,10 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Add @len octets to @sum. An odd length is padded with a zero octet. */
+/**
+ * sp_csum_add() - add @len octets to @sum
+ *
+ * An odd length is padded with a zero octet, so only the last piece of a sum
+ * may have one. @data may have any alignment.
+ */
 uint64_t sp_csum_add(uint64_t sum, const void *data, size_t len);
 
-/* Pseudo-headers (RFC 793, RFC 8200 8.1); @addrs: source, then destination. */
+/*
+ * Pseudo-headers (RFC 793, RFC 8200 8.1); @addrs: source, then destination;
+ * @len: of the upper-layer header and what follows it.
+ */
 uint64_t sp_csum_pseudo4(const uint8_t addrs[8], uint8_t protocol,
 			 uint32_t len);
 uint64_t sp_csum_pseudo6(const uint8_t addrs[32], uint8_t protocol,
