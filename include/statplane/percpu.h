@@ -96,16 +96,27 @@ struct sp_pair {
 
 /**
  * sp_pair_read() - sum a pair over all units
+ * @off: 16-byte aligned
  *
  * Every unit's pair is read whole: bytes of a packet are in the total exactly
- * if the packet is.
+ * if the packet is. One 16-byte load where the CPU promises that it is one
+ * access (x86-64 with AVX, aarch64 with LSE2); elsewhere packets, bytes and
+ * packets again until the two agree, at most a thousand times.
+ *
+ * Context: any thread; one cache miss for each unit that was ever written.
  */
 SP_API struct sp_pair sp_pair_read(const struct sp_plane *plane,
 				   sp_percpu_t off);
 
-/* How this-CPU adds are made; chosen when the first plane is created. */
+/*
+ * How this-CPU adds are made; chosen when the first plane is created. It says
+ * what the process can do: a thread that has no rseq area of its own adds to
+ * the shared unit with a lock, and an object compiled without the fast path
+ * takes the library's.
+ */
 enum sp_percpu_mode {
-	SP_PERCPU_RSEQ,     /* restartable sequence, no lock */
+	SP_PERCPU_RSEQ,     /* CPU id of the rseq area; x86-64: a restartable
+			     * sequence and no lock; aarch64: an LSE add */
 	SP_PERCPU_FALLBACK, /* sched_getcpu() and a locked add */
 };
 
@@ -135,6 +146,7 @@ SP_API void sp_percpu_stats(const struct sp_plane *plane,
  */
 struct sp_lane {
 	char *base;
+	char *pair_base; /* NULL where a 16-byte store is not one access */
 	struct sp_plane *plane;
 	uint32_t unit;
 };

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * percpu/fold_avx512.c - the fold with 64-byte registers.
+ *
+ * A block is up to 16 cache lines, one accumulator each. The first and the last
+ * line of the whole range are loaded under a mask, which suppresses faults: a
+ * cell outside the range is never touched, and every load is aligned to a line.
+ */
+#include "percpu/fold.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define MAX_LINES 16
+#define ALL       ((__mmask8)0xff)
+
+/*
+ * @line_off: of the first line, relative to a unit; a multiple of 64 if units
+ * are aligned to lines. @out: where cell 0 of the first line would go, which may
+ * lie before the array if @head leaves it out.
+ */
+struct block {
+	const struct sp_fold_units *units;
+	uint64_t line_off;
+	uintptr_t out;
+	__mmask8 head;
+	__mmask8 tail;
+};
+
+#define INLINE static inline __attribute__((always_inline))
+#define TARGET __attribute__((target("avx512f")))
+
+/* Accumulators are variables, not an array, so that they are registers. */
+#define EACH_LINE(line)                                                        \
+	line(0) line(1) line(2) line(3) line(4) line(5) line(6) line(7)        \
+	line(8) line(9) line(10) line(11) line(12) line(13) line(14) line(15)
+#define ZERO(l)  __m512i acc##l = _mm512_setzero_si512();
+#define ADD(l)                                                                 \
+	if (l < nr_lines)                                                      \
+		acc##l = _mm512_add_epi64(                                     \
+			acc##l,                                                \
+			l == 0 ? _mm512_maskz_loadu_epi64(head, line)          \
+			: l == nr_lines - 1                                    \
+				? _mm512_maskz_loadu_epi64(tail, line + 64 * l) \
+				: _mm512_loadu_si512(line + 64 * l));
+#define STORE(l)                                                               \
+	if (l < nr_lines)                                                      \
+		_mm512_mask_storeu_epi64((void *)(out + 64 * l),               \
+					 l == 0              ? head            \
+					 : l == nr_lines - 1 ? tail            \
+							     : ALL,            \
+					 acc##l);
+
+INLINE TARGET void fold_lines(const struct block *b, const size_t nr_lines)
+{
+	const struct sp_fold_units units = *b->units;
+	const uint64_t off = b->line_off;
+	const uintptr_t out = b->out;
+	const __mmask8 head = b->head, tail = b->tail;
+	const char *line;
+	EACH_LINE(ZERO)
+
+	SP_FOLD_FOR_EACH_UNIT (line, &units, off) {
+		EACH_LINE(ADD)
+	}
+	EACH_LINE(STORE)
+}
+
+#define FOLD_N(n)                                                              \
+	TARGET static void fold_lines_##n(const struct block *b)               \
+	{                                                                      \
+		fold_lines(b, n);                                              \
+	}
+FOLD_N(1)
+FOLD_N(2)
+FOLD_N(3)
+FOLD_N(4)
+FOLD_N(5)
+FOLD_N(6)
+FOLD_N(7)
+FOLD_N(8)
+FOLD_N(9)
+FOLD_N(10)
+FOLD_N(11)
+FOLD_N(12)
+FOLD_N(13)
+FOLD_N(14)
+FOLD_N(15)
+FOLD_N(16)
+
+typedef void fold_n_fn(const struct block *b);
+
+static fold_n_fn *const fold_n[MAX_LINES + 1] = {
+	NULL,          fold_lines_1,  fold_lines_2,  fold_lines_3,
+	fold_lines_4,  fold_lines_5,  fold_lines_6,  fold_lines_7,
+	fold_lines_8,  fold_lines_9,  fold_lines_10, fold_lines_11,
+	fold_lines_12, fold_lines_13, fold_lines_14, fold_lines_15,
+	fold_lines_16,
+};
+
+static void fold_avx512(const struct sp_fold_units *units, uint64_t off,
+			size_t nr, uint64_t *sum)
+{
+	size_t lead = off / 8 % 8; /* cells of the first line before ours */
+	size_t nr_lines = (lead + nr + 7) / 8;
+	size_t spare = 8 * nr_lines - lead - nr;
+	__mmask8 last = (__mmask8)(ALL >> spare);
+	struct block b = {
+		.units = units,
+		.line_off = off - 8 * lead,
+		.out = (uintptr_t)sum - 8 * lead,
+		.head = (__mmask8)(ALL << lead),
+	};
+
+	if (!nr)
+		return;
+	while (nr_lines) {
+		size_t n = nr_lines < MAX_LINES ? nr_lines : MAX_LINES;
+
+		b.tail = n == nr_lines ? last : ALL;
+		if (n == 1)
+			b.head &= b.tail;
+		fold_n[n](&b);
+		b.head = ALL;
+		b.line_off += 64 * n;
+		b.out += 64 * n;
+		nr_lines -= n;
+	}
+}
+
+static bool usable(void)
+{
+	return __builtin_cpu_supports("avx512f");
+}
+
+const struct sp_fold_kernel sp_fold_avx512 = {
+	.name = "avx512",
+	.fold = fold_avx512,
+	.usable = usable,
+};
+
+#endif
