@@ -6,12 +6,12 @@
  *	| header | sections | directory | blob  | unit 0 | unit 1 | ... |
  *	+--------+----------+-----------+-------+--------+--------+-- --+
  *
- * Everything stands at a fixed place from the start: the file is sparse, has its
- * full length at once, and grows by being populated (fallocate) chunk by chunk.
- * So nothing ever moves or shrinks under a reader, and running out of memory is
- * an error code in the writer, never a SIGBUS. Offsets are from the start of the
- * file. All integers are in the writer's byte order; a reader of the other one
- * refuses.
+ * Everything stands at a fixed place from the start: the file is sparse, has
+ *its full length at once, and grows by being populated (fallocate) chunk by
+ *chunk. So nothing ever moves or shrinks under a reader, and running out of
+ *memory is an error code in the writer, never a SIGBUS. Offsets are from the
+ *start of the file. All integers are in the writer's byte order; a reader of
+ *the other one refuses.
  *
  * Unit 0 is the shared one (locked adds; populated from the start), units 1 to
  * nr_cpus belong to the CPUs, the rest are lanes.
@@ -34,12 +34,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SP_PLANE_MAGIC 0x454e414c50544153ull /* "SATPLANE" */
-#define SP_PLANE_MAJOR 1
-#define SP_PLANE_MINOR 0
+#define SP_PLANE_MAGIC  0x454e414c50544153ull /* "SATPLANE" */
+#define SP_PLANE_MAJOR  1
+#define SP_PLANE_MINOR  0
 #define SP_PLANE_ENDIAN 0x01020304u
 
-#define SP_MAX_UNITS 4096
+#define SP_MAX_UNITS    4096
 #define SP_MAX_SECTIONS 16
 
 enum sp_section_type {
@@ -54,14 +54,18 @@ struct sp_section {
 	uint32_t type;
 	uint32_t flags;
 	uint64_t off;
-	uint64_t len;       /* reserved bytes */
-	uint64_t used;      /* valid bytes; only grows (units: of each unit) */
-	uint64_t item_len;  /* directory: an entry; units: the stride */
+	uint64_t len;      /* reserved bytes */
+	uint64_t used;     /* valid bytes; only grows (units: of each unit) */
+	uint64_t item_len; /* directory: an entry; units: the stride */
 	uint64_t pad[3];
 };
 
 /* hdr.state */
-enum { SP_STATE_INIT, SP_STATE_LIVE, SP_STATE_CLEAN };
+enum {
+	SP_STATE_INIT,
+	SP_STATE_LIVE,
+	SP_STATE_CLEAN
+};
 
 /* At offset 0 of the file. */
 struct sp_plane_hdr {
@@ -70,7 +74,7 @@ struct sp_plane_hdr {
 	uint16_t version_minor;
 	uint32_t endian;
 	uint32_t page_size;
-	uint32_t state;           /* [P1] release by the writer */
+	uint32_t state; /* [P1] release by the writer */
 	uint64_t feature_compat;
 	uint64_t feature_ro_compat;
 	uint64_t feature_incompat;
@@ -87,23 +91,24 @@ struct sp_plane_hdr {
 	uint32_t nr_cpus;
 	uint32_t nr_lanes;
 	uint32_t nr_sections;
-	uint64_t nr_objects;      /* live entries */
+	uint64_t nr_objects; /* live entries */
 	char program[32];
-	uint64_t pid_ns;          /* inode of the writer's pid namespace, or 0 */
-	uint8_t pad[64];          /* units_written starts at byte 256 */
+	uint64_t pid_ns; /* inode of the writer's pid namespace, or 0 */
+	uint8_t pad[64]; /* units_written starts at byte 256 */
 	uint64_t units_written[SP_MAX_UNITS / 64]; /* bit: written ever */
 	struct sp_section section[SP_MAX_SECTIONS];
 };
 
 /*
- * One named object. The writer makes seq odd, changes the entry, makes seq even;
- * a reader copies it between two equal even values [P2]. incarnation grows each
- * time the slot is used again; an id is incarnation << 32 | slot + 1.
+ * One named object. The writer makes seq odd, changes the entry, makes seq
+ * even; a reader copies it between two equal even values [P2]. incarnation
+ * grows each time the slot is used again; an id is incarnation << 32 | slot
+ * + 1.
  */
 struct sp_dir_entry {
 	uint32_t seq;
 	uint32_t incarnation;
-	uint32_t type;            /* enum sp_object_type; 0: free */
+	uint32_t type; /* enum sp_object_type; 0: free */
 	uint32_t nr_cells;
 	uint64_t parent;
 	uint64_t schema;

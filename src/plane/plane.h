@@ -48,8 +48,8 @@ struct sp_plane {
 	uint64_t unit_stride; /* bytes from unit to unit */
 	uint64_t unit_bytes;  /* of each unit, at most populated */
 	uint32_t nr_units;
-	uint32_t nr_cpus;     /* units 1 .. nr_cpus */
-	uint32_t nr_lanes;    /* the rest */
+	uint32_t nr_cpus;  /* units 1 .. nr_cpus */
+	uint32_t nr_lanes; /* the rest */
 	uint64_t page_size;
 
 	struct sp_section *dir_section;

@@ -32,12 +32,13 @@ struct sp_reader {
 	const struct sp_section *unit_section;
 	const struct sp_section *dir_section;
 	const struct sp_section *blob_section;
-	const struct sp_dir_entry *dir;
-	uint64_t dir_len;
+	const char *dir; /* slot 0, aligned to 8 */
+	uint64_t dir_item_len;
+	uint64_t max_objects;
 	const char *blob;
 	uint64_t blob_len;
-	uint64_t max_objects;
 
+	bool is_sealed; /* the file cannot shrink */
 	uint64_t nr_unstable;
 };
 
@@ -59,7 +60,8 @@ static inline bool sp_reader_unit_written(const struct sp_reader *reader,
 uint64_t sp_reader_units_written(const struct sp_reader *reader, uint32_t idx);
 
 /**
- * sp_reader_cells() - check that @nr cells of @object from @cell_idx may be read
+ * sp_reader_cells() - check that @nr cells of @object from @cell_idx may be
+ * read
  * @ret_off: their byte offset in each written unit, a multiple of 8
  *
  * Trusts nothing in @object.
