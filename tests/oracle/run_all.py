@@ -4,8 +4,9 @@
 
 usage: run_all.py [--all] STATPLANE_BINARY [RECORDINGS_DIR | RECORDING]...
 
-Without a folder: recordings/ beside this file. A folder that holds a meta.env
-is one recording, any other is searched for recordings one level down. Prints
+Without a folder: recordings/ beside this file, and samples/. A folder that
+holds a meta.env is one recording, any other is searched for recordings one
+level down. Prints
 one line for each, the counters that differ below it, and last
 "N passed, N failed, N skipped". The counters of pending.txt are left out,
 except with --all. Exit status: 1 when any recording failed, 2 when there was
@@ -18,6 +19,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+DEFAULT = [os.path.join(HERE, 'recordings'), os.path.normpath(os.path.join(HERE, '../../samples'))]
 TIMEOUT_S = 120
 
 
@@ -90,7 +92,7 @@ def main(argv):
         print('run_all.py: cannot run ' + args[0], file=sys.stderr)
         return 2
     passed = failed = skipped = 0
-    for folder in recordings(args[1:] or [os.path.join(HERE, 'recordings')]):
+    for folder in recordings(args[1:] or DEFAULT):
         name = os.path.basename(os.path.abspath(folder))
         missing = [f for f in ('meta.env', 'capture.pcap', 'delta.tsv')
                    if not os.path.exists(os.path.join(folder, f))]

@@ -128,9 +128,12 @@ class Host:
         s.listen(backlog)
         return s
 
-    def udp(self, port=0, v6=False, ip=None):
+    def udplite(self, port=0, v6=False):
+        return self.udp(port, v6, proto=socket.IPPROTO_UDPLITE)
+
+    def udp(self, port=0, v6=False, ip=None, proto=0):
         s = self.socket(socket.AF_INET6 if v6 else socket.AF_INET,
-                        socket.SOCK_DGRAM)
+                        socket.SOCK_DGRAM, proto)
         if v6:
             s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         else:

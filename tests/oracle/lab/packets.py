@@ -82,6 +82,16 @@ def udp(sp, dp, data=b'', src=A4, dst=B4, bad=False, zero=False, length=None):
     return h[:6] + struct.pack('!H', c) + data
 
 
+def udplite(sp, dp, data=b'', cov=0, src=A4, dst=B4, bad=False, zero=False):
+    """A UDP-Lite datagram; the checksum covers @cov bytes, 0 for all of it."""
+    n = 8 + len(data)
+    h = struct.pack('!HHHH', sp, dp, cov, 0)
+    c = csum(pseudo(addr(src), addr(dst), 136, n) + (h + data)[:cov or n]) or 0xffff
+    if bad:
+        c ^= 0x1111
+    return h[:6] + struct.pack('!H', 0 if zero else c) + data
+
+
 def tcp(sp, dp, seq, ack=0, flags=SYN, data=b'', src=A4, dst=B4, win=8192,
         opts=b'', doff=None, bad=False, urg=0):
     opts += b'\1' * (-len(opts) % 4)
@@ -123,6 +133,16 @@ def frag6(nh, payload, cuts, id=1, order=None, **kw):
            for a, b in zip(cuts, cuts[1:])]
     return [out[i] for i in order] if order else out
 
+
+def ext(nh, *opts):
+    """A hop-by-hop or destination options header with TLVs @opts, padded."""
+    d = b''.join(opts)
+    pad = -(len(d) + 2) % 8
+    if pad == 1:
+        d += b'\0'
+    elif pad:
+        d += bytes([1, pad - 2]) + b'\0' * (pad - 2)
+    return bytes([nh, (len(d) + 2) // 8 - 1]) + d
 
 
 def mss_opt(n):

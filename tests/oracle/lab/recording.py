@@ -26,18 +26,19 @@ SCENARIOS = {}
 
 def scenario(name, about, topo='direct', listen='', mcast='', neigh='static',
              wire=None, nano=False, tail=0.4, mtu=1500, forward=False, note='', setup=None,
-             local=''):
+             local='', folder=''):
     """Register a scenario. @listen: what B listens on from before 'before'
     until after 'after', e.g. 'tcp:80 udp:7' (IPv4 and IPv6 each); @mcast:
     groups B has joined for the same time; @wire: makes a Wire; @tail: seconds
     of silence required at the end; @setup(x): runs before the first silence;
-    @local: addresses that @setup gives to B."""
+    @local: addresses that @setup gives to B; @folder: where the recording
+    belongs, if not in recordings/NAME (relative to tests/oracle)."""
     def add(fn):
         SCENARIOS[name] = dict(name=name, fn=fn, about=about, topo=topo,
                                listen=listen, mcast=mcast, neigh=neigh,
                                wire=wire, nano=nano, tail=tail, mtu=mtu,
                                forward=forward, note=note, setup=setup,
-                               local=local)
+                               local=local, folder=folder or 'recordings/' + name)
         return fn
     return add
 

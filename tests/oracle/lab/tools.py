@@ -225,6 +225,7 @@ class X:
     def __init__(self, lab, spec):
         self.lab, self.A, self.B = lab, lab.A, lab.B
         self.tcp, self.tcp6, self.udp, self.udp6 = {}, {}, {}, {}
+        self.udplite, self.udplite6 = {}, {}
         self.inject, self.spec = lab.inject, spec
         for item in spec['listen'].split():
             proto, port = item.split(':')
@@ -232,6 +233,9 @@ class X:
             if proto == 'tcp':
                 self.tcp[port] = self.B.listen(port)
                 self.tcp6[port] = self.B.listen(port, v6=True)
+            elif proto == 'udplite':
+                self.udplite[port] = self.B.udplite(port)
+                self.udplite6[port] = self.B.udplite(port, v6=True)
             else:
                 self.udp[port] = self.B.udp(port)
                 self.udp6[port] = self.B.udp(port, v6=True)

@@ -4,20 +4,10 @@
 import socket
 import time
 
-from lab.packets import A6, ACK, B6, ETH_IP6, MAC_B, a6, frag6, frag6hdr, icmp6, ip6, tcp, udp
+from lab.packets import (A6, ACK, B6, ETH_IP6, MAC_B, a6, ext, frag6, frag6hdr, icmp6, ip6, tcp,
+                         udp)
 from lab.recording import scenario
 from lab.tools import Peer, payload, ping, small_mix
-
-
-def ext(nh, *opts):
-    """A hop-by-hop or destination options header with TLVs @opts, padded."""
-    d = b''.join(opts)
-    pad = -(len(d) + 2) % 8
-    if pad == 1:
-        d += b'\0'
-    elif pad:
-        d += bytes([1, pad - 2]) + b'\0' * (pad - 2)
-    return bytes([nh, (len(d) + 2) // 8 - 1]) + d
 
 
 @scenario('v6', 'IPv6 extension headers, fragments, multicast, broken packets, UDP, TCP, NS and NA',
