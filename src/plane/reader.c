@@ -9,7 +9,7 @@
  *     writer changes later (used, units_written, seq and the entries) are
  * loaded once each time they are needed, and clamped.
  *   - A copy of an entry that cannot be had between two equal, even seq is
- * given up after NR_TRIES. Nothing here waits for the writer.
+ * given up after NR_RETRIES. Nothing here waits for the writer.
  *   - Holes are never touched: a read fault in a hole of a tmpfs file would
  *     allocate the page.
  *
@@ -39,10 +39,14 @@
 #include "plane/directory.h"
 #include "plane/life.h"
 
-/* Tries to copy an entry; after each TRIES_A_YIELD the CPU is offered to the
- * writer, who may have been preempted in the middle of a change. */
-#define NR_TRIES      128
-#define TRIES_A_YIELD 8
+/*
+ * Retries to copy an entry; after each RETRIES_A_YIELD the CPU is offered to
+ * the writer, who may have been preempted in the middle of a change. An honest
+ * writer changes one entry at a time, so after one that was given up the next
+ * ones get half as many each, until one is found stable.
+ */
+#define NR_RETRIES      128
+#define RETRIES_A_YIELD 8
 
 /* A cell of a page needs at most this alignment of its unit. */
 #define UNIT_ALIGN 4096u
@@ -262,6 +266,7 @@ static int attach(int fd, struct sp_reader **ret_reader)
 	if (err)
 		goto out_free;
 	fill_reader(reader, hdr, &at);
+	reader->nr_retries = NR_RETRIES;
 	free(hdr);
 	*ret_reader = reader;
 	return 0;
@@ -471,20 +476,24 @@ static void copy_words(const struct sp_dir_entry *entry,
 }
 
 /* Return: false if the entry kept changing. */
-static bool copy_entry(const struct sp_dir_entry *entry,
+static bool copy_entry(struct sp_reader *reader,
+		       const struct sp_dir_entry *entry,
 		       struct sp_dir_entry *copy)
 {
-	for (unsigned i = 1; i <= NR_TRIES; i++) {
+	for (unsigned i = 0; i <= reader->nr_retries; i++) {
 		uint32_t seq = load_seq(entry);
 
 		if (seq % 2 == 0) {
 			copy_words(entry, copy);
-			if (load_seq(entry) == seq)
+			if (load_seq(entry) == seq) {
+				reader->nr_retries = NR_RETRIES;
 				return true;
+			}
 		}
-		if (i % TRIES_A_YIELD == 0)
+		if (i % RETRIES_A_YIELD == RETRIES_A_YIELD - 1)
 			sched_yield();
 	}
+	reader->nr_retries /= 2;
 	return false;
 }
 
@@ -525,7 +534,7 @@ static int load_object(struct sp_reader *reader, uint64_t slot,
 {
 	struct sp_dir_entry entry;
 
-	if (!copy_entry(entry_at(reader, slot), &entry))
+	if (!copy_entry(reader, entry_at(reader, slot), &entry))
 		goto out_unstable;
 	if (!entry.type)
 		return -ENOENT;

@@ -38,7 +38,8 @@ struct sp_reader {
 	const char *blob;
 	uint64_t blob_len;
 
-	bool is_sealed; /* the file cannot shrink */
+	bool is_sealed;      /* the file cannot shrink */
+	unsigned nr_retries; /* the next entry gets */
 	uint64_t nr_unstable;
 };
 
