@@ -120,8 +120,10 @@ def lite_groups(x):
         for dst, l2 in groups:
             for dp in (6100, 6999):
                 for n, kw in ((20, dict()), (20, dict(cov=8)), (20, dict(bad=True)),
+                              (20, dict(cov=8, bad=True)), (20, dict(cov=28, bad=True)),
+                              (68, dict(bad=True)), (69, dict(bad=True)),
                               (300, dict(bad=True)), (300, dict(cov=20, bad=True)),
-                              (20, dict(zero=True)), (20, dict(cov=4)), (20, dict(cov=99))):
+                              (300, dict(zero=True)), (20, dict(zero=True)), (20, dict(cov=4)), (20, dict(cov=99))):
                     x.inject(f(136, udplite(4000, dp, payload(n), src=src, dst=dst, **kw),
                                src=src, dst=dst), dst=l2)
     time.sleep(.1)
