@@ -76,6 +76,13 @@ static inline uint64_t sum_scalar(const uint8_t *p, size_t len)
 			 sum_rest(p, len));
 }
 
+typedef uint64_t sum_fn(const uint8_t *p, size_t len);
+
+static uint64_t sum_plain(const uint8_t *p, size_t len)
+{
+	return sum_scalar(p, len);
+}
+
 #if defined(__x86_64__)
 
 /*
@@ -152,46 +159,88 @@ sum_avx512(const uint8_t *p, size_t len)
 		join512(words0, uppers0), join512(words1, uppers1)));
 }
 
-typedef uint64_t sum_fn(const uint8_t *p, size_t len);
+static bool have_avx2(void)
+{
+	return __builtin_cpu_supports("avx2");
+}
+
+static bool have_avx512(void)
+{
+	return __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("bmi2");
+}
+
+#else
+
+static bool have_avx2(void)
+{
+	return false;
+}
+
+static bool have_avx512(void)
+{
+	return false;
+}
+
+#define sum_avx2   sum_plain
+#define sum_avx512 sum_plain
+
+#endif
+
+bool sp_csum_kind_usable(enum sp_csum_kind kind)
+{
+	switch (kind) {
+	case SP_CSUM_SCALAR:
+		return true;
+	case SP_CSUM_AVX2:
+		return have_avx2();
+	case SP_CSUM_AVX512:
+		return have_avx512();
+	}
+	return false;
+}
+
+static sum_fn *sum_of_kind(enum sp_csum_kind kind)
+{
+	switch (kind) {
+	case SP_CSUM_AVX2:
+		return sum_avx2;
+	case SP_CSUM_AVX512:
+		return sum_avx512;
+	default:
+		return sum_plain;
+	}
+}
 
 static uint64_t sum_choose(const uint8_t *p, size_t len);
 
 static sum_fn *sum_long = sum_choose;
 
-static uint64_t sum_plain(const uint8_t *p, size_t len)
-{
-	return sum_scalar(p, len);
-}
-
 static uint64_t sum_choose(const uint8_t *p, size_t len)
 {
-	sum_fn *chosen = sum_plain;
+	enum sp_csum_kind kind = SP_CSUM_AVX512;
 
-	if (__builtin_cpu_supports("avx512bw") &&
-	    __builtin_cpu_supports("bmi2"))
-		chosen = sum_avx512;
-	else if (__builtin_cpu_supports("avx2"))
-		chosen = sum_avx2;
-	__atomic_store_n(&sum_long, chosen, __ATOMIC_RELAXED);
-	return chosen(p, len);
+	while (!sp_csum_kind_usable(kind))
+		kind--;
+	__atomic_store_n(&sum_long, sum_of_kind(kind), __ATOMIC_RELAXED);
+	return sum_of_kind(kind)(p, len);
 }
 
 uint64_t sp_csum_add(uint64_t sum, const void *data, size_t len)
 {
+	sum_fn *fn;
+
 	if (len < VECTOR_MIN)
 		return add_carry(sum, sum_scalar(data, len));
-	return add_carry(
-		sum, __atomic_load_n(&sum_long, __ATOMIC_RELAXED)(data, len));
+	fn = __atomic_load_n(&sum_long, __ATOMIC_RELAXED);
+	return add_carry(sum, fn(data, len));
 }
 
-#else
-
-uint64_t sp_csum_add(uint64_t sum, const void *data, size_t len)
+uint64_t sp_csum_add_kind(enum sp_csum_kind kind, uint64_t sum,
+			  const void *data, size_t len)
 {
-	return add_carry(sum, sum_scalar(data, len));
+	return add_carry(sum, sum_of_kind(kind)(data, len));
 }
-
-#endif
 
 /* The octets of the pseudo-header that follow the addresses. */
 static uint64_t sum_pseudo_rest(uint8_t protocol, uint32_t len)

@@ -8,6 +8,7 @@
 #ifndef SP_PACKET_CHECKSUM_H
 #define SP_PACKET_CHECKSUM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,20 @@
  * may have one. @data may have any alignment.
  */
 uint64_t sp_csum_add(uint64_t sum, const void *data, size_t len);
+
+/*
+ * One way of adding by itself, whatever sp_csum_add() has chosen: for tests and
+ * measurements. The kind must be usable on this machine.
+ */
+enum sp_csum_kind {
+	SP_CSUM_SCALAR,
+	SP_CSUM_AVX2,
+	SP_CSUM_AVX512,
+};
+
+bool sp_csum_kind_usable(enum sp_csum_kind kind);
+uint64_t sp_csum_add_kind(enum sp_csum_kind kind, uint64_t sum,
+			  const void *data, size_t len);
 
 /*
  * Pseudo-headers (RFC 793, RFC 8200 8.1); @addrs: source, then destination;

@@ -26,9 +26,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "packet/siphash.h"
+#include "base/hash.h"
 
 enum {
 	UNIT_LEN = 8,
@@ -54,14 +53,11 @@ struct block {
 	uint8_t data[SPAN_LEN];
 };
 
-/* Hashed and compared as a whole; unused octets are 0. */
-union key {
-	struct {
-		uint8_t addrs[32];
-		uint32_t id;
-		uint32_t protocol; /* IPv4 only */
-	};
-	uint64_t word[5];
+/* Hashed and compared as a whole; unused octets are 0, and there is no gap. */
+struct key {
+	uint8_t addrs[32];
+	uint32_t id;
+	uint32_t protocol; /* IPv4 only */
 };
 
 /* A source while it has queues. */
@@ -73,7 +69,7 @@ struct peer {
 };
 
 struct queue {
-	union key key;
+	struct key key;
 	struct queue *next;            /* in the bucket, or free */
 	struct queue *older, *younger; /* in the order of expiry */
 	struct peer *peer;             /* NULL without max_distance */
@@ -96,7 +92,7 @@ struct queue {
 
 struct sp_reasm {
 	struct sp_reasm_opts opts;
-	struct sp_siphash_key hash_key;
+	struct sp_hash_key hash_key;
 	uint64_t now_ns; /* the latest time seen */
 	struct queue *oldest, *youngest;
 	uint32_t nr_queues;
@@ -154,10 +150,9 @@ static void advance_clock(struct sp_reasm *reasm, uint64_t now_ns)
  */
 static struct peer **peer_slot(const struct sp_reasm *reasm, uint32_t addr)
 {
-	uint64_t word = addr;
-	struct peer **slot =
-		&reasm->peer_bucket[sp_siphash13(&reasm->hash_key, &word, 1) &
-				    reasm->bucket_mask];
+	struct peer **slot = &reasm->peer_bucket[sp_hash(&reasm->hash_key,
+							 &addr, sizeof(addr)) &
+						 reasm->bucket_mask];
 
 	while (*slot && (*slot)->addr != addr)
 		slot = &(*slot)->next;
@@ -231,7 +226,7 @@ static void age_unlink(struct sp_reasm *reasm, struct queue *queue)
 }
 
 static void key_fill(const struct sp_reasm *reasm,
-		     const struct sp_fragment *fragment, union key *ret_key)
+		     const struct sp_fragment *fragment, struct key *ret_key)
 {
 	memset(ret_key, 0, sizeof(*ret_key));
 	memcpy(ret_key->addrs, fragment->addrs, reasm->opts.ipv6 ? 32 : 8);
@@ -242,10 +237,9 @@ static void key_fill(const struct sp_reasm *reasm,
 
 /* Where the queue with this key is hung up, or would be. */
 static struct queue **queue_slot(const struct sp_reasm *reasm,
-				 const union key *key)
+				 const struct key *key)
 {
-	uint64_t hash = sp_siphash13(&reasm->hash_key, key->word,
-				     sizeof(key->word) / sizeof(key->word[0]));
+	uint64_t hash = sp_hash(&reasm->hash_key, key, sizeof(*key));
 	struct queue **slot = &reasm->queue_bucket[hash & reasm->bucket_mask];
 
 	while (*slot && memcmp(&(*slot)->key, key, sizeof(*key)) != 0)
@@ -298,7 +292,7 @@ static struct queue *queue_take(struct sp_reasm *reasm)
 	return queue;
 }
 
-static struct queue *queue_new(struct sp_reasm *reasm, const union key *key)
+static struct queue *queue_new(struct sp_reasm *reasm, const struct key *key)
 {
 	struct queue *queue = queue_take(reasm);
 	struct queue **slot = queue_slot(reasm, key);
@@ -322,7 +316,7 @@ static struct queue *queue_find(struct sp_reasm *reasm,
 				const struct sp_fragment *fragment,
 				uint32_t *nr_evicted)
 {
-	union key key;
+	struct key key;
 	struct queue *queue;
 
 	key_fill(reasm, fragment, &key);
@@ -678,11 +672,7 @@ int sp_reasm_create(const struct sp_reasm_opts *opts,
 	err = allocate(reasm);
 	if (err)
 		goto fail;
-	if (getrandom(&reasm->hash_key, sizeof(reasm->hash_key), 0) !=
-	    (ssize_t)sizeof(reasm->hash_key)) {
-		err = -errno;
-		goto fail;
-	}
+	sp_hash_key_init(&reasm->hash_key);
 	fill_free_blocks(reasm);
 	*ret_reasm = reasm;
 	return 0;

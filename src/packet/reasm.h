@@ -31,8 +31,7 @@ struct sp_reasm_opts {
 	uint32_t max_distance; /* IPv4: 64; 0: no limit */
 };
 
-/* Return: 0; -EINVAL for options out of range; -ENOMEM; errno of getrandom(2).
- */
+/* Return: 0; -EINVAL for options out of range; -ENOMEM. */
 int sp_reasm_create(const struct sp_reasm_opts *opts,
 		    struct sp_reasm **ret_reasm);
 void sp_reasm_destroy(struct sp_reasm *reasm);
