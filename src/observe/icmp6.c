@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * observe/icmp6.c - ICMPv6.
+ *
+ * Rules: net/ipv6/icmp.c (icmpv6_rcv, icmpv6_notify), and for quoted packets the
+ * error handlers of net/ipv6/tcp_ipv6.c and net/ipv6/udp.c.
+ */
+#include "observe/forward.h"
+#include "observe/flow.h"
+#include "observe/observer.h"
+#include "observe/pending.h"
+#include "observe/sockets.h"
+#include "observe/verify.h"
+#include "packet/ip.h"
+
+#define HEADER_LEN 8
+#define IPV6_LEN   40
+
+enum icmp6_type {
+	UNREACHABLE = 1,
+	TOO_BIG = 2,
+	FIRST_INFORMATIONAL = 128,
+};
+
+enum unreachable_code {
+	NO_ROUTE = 0,
+	NO_PORT = 4,
+};
+
+/* The packet that an error quotes, its upper-layer header found. */
+struct quote {
+	const uint8_t *ip;
+	const uint8_t *transport;
+	uint32_t cap_len;       /* octets of the quote */
+	uint32_t transport_cap; /* octets from the upper-layer header on */
+	uint8_t protocol;
+};
+
+enum quote_state {
+	QUOTE_GOOD,
+	QUOTE_BAD,     /* the kernel would not find 8 octets to look at */
+	QUOTE_UNKNOWN, /* that part was not captured */
+};
+
+static enum quote_state quote_find(const struct payload *payload,
+				   struct quote *ret_quote)
+{
+	const uint8_t *ip = payload->data + HEADER_LEN;
+	uint32_t len = payload->len - HEADER_LEN;
+	uint32_t cap_len = payload->cap_len - HEADER_LEN;
+	bool cut = cap_len < len;
+	bool is_later_fragment;
+	uint8_t nexthdr;
+	long off;
+
+	if (len < IPV6_LEN)
+		return QUOTE_BAD;
+	if (cap_len < IPV6_LEN)
+		return QUOTE_UNKNOWN;
+	nexthdr = ip[6];
+	off = sp_ipv6_skip_headers(ip + IPV6_LEN, cap_len - IPV6_LEN, &nexthdr,
+				   &is_later_fragment);
+	if (off < 0)
+		return cut ? QUOTE_UNKNOWN : QUOTE_BAD;
+	off += IPV6_LEN;
+	if (len < (uint32_t)off + 8)
+		return QUOTE_BAD;
+	if (cap_len < (uint32_t)off + 8)
+		return QUOTE_UNKNOWN;
+	*ret_quote = (struct quote){
+		.ip = ip,
+		.transport = ip + off,
+		.cap_len = cap_len,
+		.transport_cap = cap_len - (uint32_t)off,
+		.protocol = nexthdr,
+	};
+	return QUOTE_GOOD;
+}
+
+static bool is_udp(uint8_t protocol)
+{
+	return protocol == SP_PROTO_UDP || protocol == SP_PROTO_UDPLITE;
+}
+
+/* Does the host have a socket for a packet that it is said to have sent? */
+static bool has_socket(const struct sp_observer *o, const struct quote *quote)
+{
+	struct tcp_end end = {
+		.local = quote->ip + 8,
+		.remote = quote->ip + 24,
+		.local_port = sp_get_be16(quote->transport),
+		.remote_port = sp_get_be16(quote->transport + 2),
+		.ipv6 = true,
+	};
+
+	if (quote->protocol == SP_PROTO_TCP)
+		return tcp_exists(o, &end);
+	if (!is_udp(quote->protocol)) /* nobody asks */
+		return true;
+	return udp_port_state(
+		       o->sockets,
+		       UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE),
+		       end.local_port) != UDP_CLOSED;
+}
+
+static bool is_bad_quote(const struct sp_observer *o,
+			 const struct payload *payload)
+{
+	struct quote quote;
+
+	switch (quote_find(payload, &quote)) {
+	case QUOTE_GOOD:
+		return !has_socket(o, &quote);
+	case QUOTE_BAD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void icmp6_input(struct sp_observer *o, const struct payload *payload)
+{
+	NET6_INC(o, icmp6, InMsgs);
+	if (!verify_pseudo(o, payload, 2, payload->len, payload->len)) {
+		NET6_INC(o, icmp6, InCsumErrors);
+		NET6_INC(o, icmp6, InErrors);
+		return;
+	}
+	if (payload->len < HEADER_LEN) {
+		NET6_INC(o, icmp6, InErrors);
+		return;
+	}
+	if (!payload->cap_len)
+		return;
+	NET6_INC(o, icmp6msg, InType[payload->data[0]]);
+	/* An unknown type is no error, but below 128 it is taken for one that
+	 * quotes a packet. */
+	if (payload->cap_len >= HEADER_LEN &&
+	    payload->data[0] < FIRST_INFORMATIONAL && is_bad_quote(o, payload))
+		NET6_INC(o, icmp6, InErrors);
+}
+
+/* A port unreachable tells what became of a datagram, and of the port. */
+static void refuse_port(struct sp_observer *o, const struct quote *quote)
+{
+	unsigned space = UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE);
+	uint16_t sport = sp_get_be16(quote->transport);
+	uint16_t dport = sp_get_be16(quote->transport + 2);
+
+	if (!is_udp(quote->protocol))
+		return;
+	pending_answer(o, (enum pending_kind)space, quote->ip + 8, true,
+		       flow_tag(sport, dport, quote->protocol));
+	udp_port_refused(o->sockets, space, dport);
+}
+
+static void unreachable_output(struct sp_observer *o,
+			       const struct payload *payload)
+{
+	struct quote quote;
+
+	if (payload->data[1] == NO_ROUTE &&
+	    payload->cap_len >= HEADER_LEN + IPV6_LEN)
+		forward6_no_route(o, payload->data + HEADER_LEN,
+				  payload->cap_len - HEADER_LEN);
+	if (payload->data[1] == NO_PORT &&
+	    quote_find(payload, &quote) == QUOTE_GOOD)
+		refuse_port(o, &quote);
+}
+
+void icmp6_output(struct sp_observer *o, const struct payload *payload)
+{
+	uint8_t type;
+
+	NET6_INC(o, icmp6, OutMsgs);
+	if (!payload->cap_len)
+		return;
+	type = payload->data[0];
+	NET6_INC(o, icmp6msg, OutType[type]);
+	if (type == UNREACHABLE && payload->cap_len >= HEADER_LEN)
+		unreachable_output(o, payload);
+	if (type == TOO_BIG && o->forwards) {
+		NET6_INC(o, ip6, InTooBigErrors);
+		NET6_INC(o, ip6, FragFails);
+	}
+	mld_output(o, payload);
+}

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * observe/ipv6.c - IPv6, received and sent.
+ *
+ * A received packet is a chain of headers; the walk stands on one of them, and
+ * reassembly puts a whole datagram in the place of the fragment.
+ *
+ * Rules: net/ipv6/ip6_input.c (ip6_rcv_core, ip6_mc_input,
+ * ip6_protocol_deliver_rcu), net/ipv6/route.c (ip6_pkt_drop),
+ * net/ipv6/exthdrs.c, net/ipv6/reassembly.c, net/ipv6/ip6_output.c.
+ */
+#include "observe/forward.h"
+#include "observe/host.h"
+#include "observe/observer.h"
+#include "packet/ip.h"
+
+#define HEADER_LEN   40u
+#define FRAGMENT_LEN 8u
+#define MAX_PAYLOAD  65535u
+#define MORE         0x0001
+#define OFFSET_MASK  0xfff8
+
+enum mld_type {
+	MLD_REPORT_V1 = 131,
+	MLD_DONE = 132,
+};
+
+/* Routing headers that the kernel drops without a count unless they are
+ * enabled: RPL (RFC 6554) and segment routing (RFC 8754). */
+enum routing_type {
+	ROUTING_RPL = 3,
+	ROUTING_SEGMENTS = 4,
+};
+
+/* Where the walk along the headers of a received packet stands. */
+struct walk {
+	const struct packet *packet;
+	const uint8_t *data; /* the header of type @nexthdr */
+	uint32_t cap_len;
+	uint32_t len;
+	uint8_t nexthdr;
+	bool multicast;
+	bool reassembled;
+};
+
+enum step {
+	STEP_ON,   /* the walk stands on the next header */
+	STEP_DONE, /* the packet is counted, or held */
+};
+
+static void count_ecn(struct sp_observer *o, const uint8_t *ip)
+{
+	/* The four counters stand in the order of the two bits. */
+	size_t off = (ip[1] >> 4 & 3) * sizeof(uint64_t);
+
+	cell_add(o->net, SP_NET_CELL(ip6, InNoECTPkts) + off, 1);
+	cell_add(o->dev, SP_NETDEV_CELL(ip6, InNoECTPkts) + off, 1);
+}
+
+static void trim(struct packet *packet, uint32_t len)
+{
+	packet->len = len;
+	if (packet->cap_len > len)
+		packet->cap_len = len;
+}
+
+/* RFC 4291 2.5.3, 2.7 and its erratum 3480. */
+static bool are_addresses_good(const uint8_t *ip)
+{
+	const uint8_t *src = ip + 8, *dst = ip + 24;
+
+	if (is_loopback6(src) || is_loopback6(dst) || is_multicast6(src))
+		return false;
+	return !is_multicast6(dst) || (dst[1] & 0xf) > 1;
+}
+
+/* An extension header that gives its own length in units of 8 octets.
+ * Return: 0 if it does not fit the packet, or was not captured to its end. */
+static uint32_t header_len_at(const struct walk *walk, uint32_t bound)
+{
+	uint32_t len;
+
+	if (bound < 8)
+		return 0;
+	len = (walk->data[1] + 1u) * 8;
+	return len <= bound ? len : 0;
+}
+
+static void walk_over(struct walk *walk, uint32_t len)
+{
+	walk->nexthdr = walk->data[0];
+	walk->data += len;
+	walk->len -= len;
+	walk->cap_len -= len;
+}
+
+/* The capture ends before the headers do: what is left is taken for good. */
+static enum step take_for_good(struct sp_observer *o)
+{
+	o->stats.nr_unchecked++;
+	NET6_INC(o, ip6, InDelivers);
+	return STEP_DONE;
+}
+
+/* Is the header under the walk captured as far as the packet has it? */
+static bool is_captured(const struct walk *walk)
+{
+	if (walk->cap_len == walk->len)
+		return true;
+	return walk->cap_len >= 2 && (walk->data[1] + 1u) * 8 <= walk->cap_len;
+}
+
+static enum step step_options(struct sp_observer *o, struct walk *walk,
+			      enum sp_ipv6_options_kind kind)
+{
+	size_t len;
+
+	if (!is_captured(walk))
+		return take_for_good(o);
+	if (!sp_ipv6_options_check(walk->data, walk->cap_len, kind, &len)) {
+		NET6_INC(o, ip6, InHdrErrors);
+		return STEP_DONE;
+	}
+	walk_over(walk, (uint32_t)len);
+	return STEP_ON;
+}
+
+static enum step step_routing(struct sp_observer *o, struct walk *walk)
+{
+	uint32_t len;
+
+	if (!is_captured(walk))
+		return take_for_good(o);
+	len = header_len_at(walk, walk->cap_len);
+	if (!len) {
+		NET6_INC(o, ip6, InHdrErrors);
+		return STEP_DONE;
+	}
+	if (walk->multicast || !walk->packet->to_host) {
+		NET6_INC(o, ip6, InAddrErrors);
+		return STEP_DONE;
+	}
+	if (walk->data[2] == ROUTING_RPL || walk->data[2] == ROUTING_SEGMENTS)
+		return STEP_DONE;
+	if (walk->data[3]) { /* segments left */
+		NET6_INC(o, ip6, InHdrErrors);
+		return STEP_DONE;
+	}
+	walk_over(walk, len);
+	return STEP_ON;
+}
+
+/* RFC 8200 4.5: the first fragment must hold the whole upper-layer header. */
+static bool is_head_cut(const struct packet *packet)
+{
+	const uint8_t *ip = packet->data;
+	uint8_t nexthdr = ip[6];
+	bool is_later;
+	long off = sp_ipv6_skip_headers(ip + HEADER_LEN,
+					packet->cap_len - HEADER_LEN, &nexthdr,
+					&is_later);
+
+	if (off < 0 || is_later)
+		return false;
+	switch (nexthdr) {
+	case SP_PROTO_TCP:
+		off += 20;
+		break;
+	case SP_PROTO_UDP:
+	case SP_PROTO_ICMPV6:
+		off += 8;
+		break;
+	default:
+		off += 1;
+		break;
+	}
+	return (uint32_t)off > packet->len - HEADER_LEN;
+}
+
+static void count_fragment(struct sp_observer *o,
+			   const struct sp_reasm_result *result)
+{
+	bool failed = result->verdict == SP_REASM_BAD ||
+		      result->verdict == SP_REASM_OVERLAP;
+
+	NET6_ADD(o, ip6, ReasmFails,
+		 failed + result->restarted + result->nr_evicted);
+	o->stats.nr_reasm_evicted += result->nr_evicted;
+}
+
+static enum step reassemble(struct sp_observer *o, struct walk *walk,
+			    const struct sp_fragment *fragment)
+{
+	struct sp_reasm_result result;
+
+	sp_reasm_add(o->reasm6, fragment, &result);
+	o->reasm_changed = true;
+	timers_update(o);
+	count_fragment(o, &result);
+	if (result.verdict != SP_REASM_WHOLE)
+		return STEP_DONE;
+	NET6_INC(o, ip6, ReasmOKs);
+	walk->data = result.datagram.data;
+	walk->len = result.datagram.len;
+	walk->cap_len = result.datagram.cap_len;
+	walk->nexthdr = result.datagram.protocol;
+	walk->reassembled = true;
+	return STEP_ON;
+}
+
+/* Refused with a parameter problem, but the kernel has opened the queue. */
+static enum step refuse_fragment(struct sp_observer *o,
+				 const struct sp_fragment *fragment)
+{
+	uint32_t nr_evicted = sp_reasm_touch(o->reasm6, fragment);
+
+	o->stats.nr_reasm_evicted += nr_evicted;
+	NET6_ADD(o, ip6, ReasmFails, nr_evicted);
+	o->reasm_changed = true;
+	timers_update(o);
+	NET6_INC(o, ip6, InHdrErrors);
+	return STEP_DONE;
+}
+
+static struct sp_fragment fragment_of(const struct sp_observer *o,
+				      const struct walk *walk)
+{
+	const uint8_t *ip = walk->packet->data;
+	uint16_t field = sp_get_be16(walk->data + 2);
+
+	return (struct sp_fragment){
+		.addrs = ip + 8,
+		.id = sp_get_be32(walk->data + 4),
+		.protocol = walk->data[0],
+		.ecn = ip[1] >> 4 & 3,
+		.more = field & MORE,
+		.off = field & OFFSET_MASK,
+		.len = walk->len - FRAGMENT_LEN,
+		.cap_len = walk->cap_len - FRAGMENT_LEN,
+		.data = walk->data + FRAGMENT_LEN,
+		.time_ns = o->now_ns,
+		.head_len = (uint32_t)(walk->data - ip) - HEADER_LEN,
+	};
+}
+
+static enum step step_fragment(struct sp_observer *o, struct walk *walk)
+{
+	const struct packet *packet = walk->packet;
+	struct sp_fragment fragment;
+
+	if (walk->reassembled) {
+		NET6_INC(o, ip6, InHdrErrors);
+		return STEP_DONE;
+	}
+	NET6_INC(o, ip6, ReasmReqds);
+	if (!sp_get_be16(packet->data + 4) || walk->len < FRAGMENT_LEN) {
+		NET6_INC(o, ip6, InHdrErrors);
+		return STEP_DONE;
+	}
+	if (walk->cap_len < FRAGMENT_LEN) {
+		o->stats.nr_unchecked++;
+		return STEP_DONE;
+	}
+	fragment = fragment_of(o, walk);
+	if (!fragment.off && !fragment.more) { /* RFC 6946 */
+		NET6_INC(o, ip6, ReasmOKs);
+		walk->reassembled = true;
+		walk_over(walk, FRAGMENT_LEN);
+		return STEP_ON;
+	}
+	if (is_head_cut(packet)) {
+		NET6_INC(o, ip6, InHdrErrors);
+		return STEP_DONE;
+	}
+	if (fragment.off + fragment.len > MAX_PAYLOAD ||
+	    (fragment.more && fragment.len % 8))
+		return refuse_fragment(o, &fragment);
+	return reassemble(o, walk, &fragment);
+}
+
+void ipv6_expire(struct sp_observer *o)
+{
+	struct sp_reasm_expired expired;
+
+	while (sp_reasm_expire(o->reasm6, o->now_ns, &expired)) {
+		NET6_INC(o, ip6, ReasmTimeout);
+		NET6_INC(o, ip6, ReasmFails);
+		o->reasm_changed = true;
+	}
+}
+
+static enum step step_upper(struct sp_observer *o, const struct walk *walk)
+{
+	struct payload payload = {
+		.addrs = walk->packet->data + 8,
+		.data = walk->data,
+		.cap_len = walk->cap_len,
+		.len = walk->len,
+		.protocol = walk->nexthdr,
+		.ipv6 = true,
+		.group = walk->multicast,
+		.to_host = walk->packet->to_host,
+		.looped = walk->packet->looped,
+	};
+
+	switch (walk->nexthdr) {
+	case SP_PROTO_TCP:
+		tcp_input(o, &payload);
+		break;
+	case SP_PROTO_UDP:
+	case SP_PROTO_UDPLITE:
+		udp_input(o, &payload);
+		break;
+	case SP_PROTO_ICMPV6:
+		icmp6_input(o, &payload);
+		break;
+	case SP_PROTO_NONE:
+		break;
+	default:
+		NET6_INC(o, ip6, InUnknownProtos);
+		return STEP_DONE;
+	}
+	NET6_INC(o, ip6, InDelivers);
+	return STEP_DONE;
+}
+
+static void deliver(struct sp_observer *o, struct walk *walk)
+{
+	enum step step;
+
+	do {
+		switch (walk->nexthdr) {
+		case SP_PROTO_DSTOPTS:
+			step = step_options(o, walk, SP_IPV6_DSTOPTS);
+			break;
+		case SP_PROTO_ROUTING:
+			step = step_routing(o, walk);
+			break;
+		case SP_PROTO_FRAGMENT:
+			step = step_fragment(o, walk);
+			break;
+		default:
+			step = step_upper(o, walk);
+			break;
+		}
+	} while (step == STEP_ON);
+}
+
+/* Hop-by-hop options are looked at before the destination is; there, and only
+ * there, they may stand. */
+static enum step walk_start(struct sp_observer *o, const struct packet *packet,
+			    struct walk *ret_walk)
+{
+	*ret_walk = (struct walk){
+		.packet = packet,
+		.data = packet->data + HEADER_LEN,
+		.cap_len = packet->cap_len - HEADER_LEN,
+		.len = packet->len - HEADER_LEN,
+		.nexthdr = packet->data[6],
+		.multicast = is_multicast6(packet->data + 24),
+	};
+	if (ret_walk->nexthdr != SP_PROTO_HOPOPTS)
+		return STEP_ON;
+	return step_options(o, ret_walk,
+			    sp_get_be16(packet->data + 4)
+				    ? SP_IPV6_HOPOPTS
+				    : SP_IPV6_HOPOPTS_JUMBO);
+}
+
+/* Not to this host. A host that knows no route says so, and counts that. */
+static void input_foreign(struct sp_observer *o, const struct packet *packet)
+{
+	if (o->forwards)
+		forward6_input(o, packet);
+	else if (is_zero(packet->data + 24, 16) || !packet->to_host)
+		NET6_INC(o, ip6, InAddrErrors);
+	else
+		forward6_foreign(o, packet);
+}
+
+static void route_input(struct sp_observer *o, struct walk *walk)
+{
+	const struct packet *packet = walk->packet;
+	const uint8_t *dst = packet->data + 24;
+
+	if (walk->multicast) {
+		NET6_INC(o, ip6, InMcastPkts);
+		NET6_ADD(o, ip6, InMcastOctets, packet->len);
+		if (host_in_group6(o->host, dst))
+			deliver(o, walk);
+	} else if (host_is_local6(o->host, dst)) {
+		deliver(o, walk);
+	} else {
+		input_foreign(o, packet);
+	}
+}
+
+/* The checks that look at nothing but the header. */
+static bool is_header_good(struct sp_observer *o, struct packet *packet)
+{
+	const uint8_t *ip = packet->data;
+	uint32_t payload_len = sp_get_be16(ip + 4);
+
+	if (!are_addresses_good(ip)) {
+		NET6_INC(o, ip6, InHdrErrors);
+		return false;
+	}
+	/* 0 may mean a jumbogram. */
+	if (!payload_len && ip[6] == SP_PROTO_HOPOPTS)
+		return true;
+	/* Super-packets of TCP above 64 KiB never were on a wire (BIG TCP). */
+	if (!payload_len && ip[6] == SP_PROTO_TCP &&
+	    packet->len > HEADER_LEN + MAX_PAYLOAD)
+		return true;
+	if (payload_len + HEADER_LEN > packet->len) {
+		NET6_INC(o, ip6, InTruncatedPkts);
+		return false;
+	}
+	trim(packet, payload_len + HEADER_LEN);
+	return true;
+}
+
+void ipv6_input(struct sp_observer *o, struct packet *packet)
+{
+	struct walk walk;
+
+	NET6_INC(o, ip6, InReceives);
+	NET6_ADD(o, ip6, InOctets, packet->len);
+	if (packet->len < HEADER_LEN ||
+	    (packet->cap_len && packet->data[0] >> 4 != 6)) {
+		NET6_INC(o, ip6, InHdrErrors);
+		return;
+	}
+	if (packet->cap_len < HEADER_LEN) {
+		o->stats.nr_unchecked++;
+		return;
+	}
+	count_ecn(o, packet->data);
+	if (!is_header_good(o, packet))
+		return;
+	if (walk_start(o, packet, &walk) == STEP_ON)
+		route_input(o, &walk);
+}
+
+/*
+ * Output. The headers that the host writes are taken to be sound.
+ */
+
+/* Moves the walk to the upper-layer header, or to the data of a later fragment.
+ * Return: the fragment field (offset and M), 0 for a whole datagram. */
+static uint16_t walk_output(struct walk *walk)
+{
+	uint16_t field = 0;
+
+	for (;;) {
+		uint32_t len = 8;
+
+		switch (walk->nexthdr) {
+		case SP_PROTO_HOPOPTS:
+		case SP_PROTO_DSTOPTS:
+		case SP_PROTO_ROUTING:
+			len = header_len_at(walk, walk->cap_len);
+			break;
+		case SP_PROTO_FRAGMENT:
+			if (walk->cap_len >= FRAGMENT_LEN)
+				field = sp_get_be16(walk->data + 2) &
+					(OFFSET_MASK | MORE);
+			break;
+		default:
+			return field;
+		}
+		if (!len || walk->cap_len < len) {
+			walk->nexthdr = SP_PROTO_NONE;
+			return field;
+		}
+		walk_over(walk, len);
+		if (field & OFFSET_MASK)
+			return field;
+	}
+}
+
+static void transport_output(struct sp_observer *o,
+			     const struct payload *payload)
+{
+	switch (payload->protocol) {
+	case SP_PROTO_TCP:
+		tcp_output(o, payload);
+		break;
+	case SP_PROTO_UDP:
+	case SP_PROTO_UDPLITE:
+		udp_output(o, payload);
+		break;
+	case SP_PROTO_ICMPV6:
+		icmp6_output(o, payload);
+		break;
+	}
+}
+
+/*
+ * The socket that sends MLD reports hears them (ndisc's does not); a report of
+ * version 1 goes to the group itself. The copy comes in with its route found
+ * already, so that InMcastPkts does not see it.
+ */
+static void loop_back(struct sp_observer *o, const struct packet *packet,
+		      const struct payload *sent)
+{
+	struct payload payload = *sent;
+
+	if (!payload.cap_len ||
+	    (payload.data[0] != MLD_REPORT_V1 && payload.data[0] != MLD_DONE))
+		return;
+	if (!host_in_group6(o->host, packet->data + 24))
+		return;
+	payload.looped = true;
+	NET_INC(o, softnet, processed);
+	NET6_INC(o, ip6, InReceives);
+	NET6_ADD(o, ip6, InOctets, packet->len);
+	count_ecn(o, packet->data);
+	NET6_INC(o, ip6, InDelivers);
+	icmp6_input(o, &payload);
+}
+
+static void output_own(struct sp_observer *o, const struct packet *packet)
+{
+	struct walk walk = {
+		.data = packet->data + HEADER_LEN,
+		.cap_len = packet->cap_len - HEADER_LEN,
+		.len = packet->len - HEADER_LEN,
+		.nexthdr = packet->data[6],
+	};
+	uint16_t field = walk_output(&walk);
+	struct payload payload = {
+		.addrs = packet->data + 8,
+		.data = walk.data,
+		.cap_len = walk.cap_len,
+		.len = walk.len,
+		.protocol = walk.nexthdr,
+		.ipv6 = true,
+		.group = is_multicast6(packet->data + 24),
+		.first_of_many = field,
+	};
+
+	if (field)
+		NET6_INC(o, ip6, FragCreates);
+	if (field & OFFSET_MASK)
+		return;
+	if (field)
+		NET6_INC(o, ip6, FragOKs);
+	NET6_INC(o, ip6, OutRequests);
+	transport_output(o, &payload);
+	if (payload.protocol == SP_PROTO_ICMPV6)
+		loop_back(o, packet, &payload);
+}
+
+static void count_output(struct sp_observer *o, uint32_t len, bool multicast)
+{
+	NET6_INC(o, ip6, OutTransmits);
+	NET6_ADD(o, ip6, OutOctets, len);
+	if (multicast) {
+		NET6_INC(o, ip6, OutMcastPkts);
+		NET6_ADD(o, ip6, OutMcastOctets, len);
+	}
+}
+
+void ipv6_output(struct sp_observer *o, struct packet *packet)
+{
+	const uint8_t *ip = packet->data;
+	uint32_t payload_len;
+
+	if (packet->cap_len < HEADER_LEN) {
+		/* Nothing to go by but that it left. */
+		count_output(o, packet->len, false);
+		NET6_INC(o, ip6, OutRequests);
+		return;
+	}
+	payload_len = sp_get_be16(ip + 4);
+	if (payload_len && payload_len + HEADER_LEN <= packet->len)
+		trim(packet, payload_len + HEADER_LEN);
+	count_output(o, packet->len, is_multicast6(ip + 24));
+	if (!o->forwards || host_is_local6(o->host, ip + 8) ||
+	    is_zero(ip + 8, 16))
+		output_own(o, packet);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * observe/link.c - the device: who sent a frame, whom it is for, which VLAN.
+ *
+ * Rules: net/ethernet/eth.c (eth_type_trans: a unicast frame for another MAC
+ * address goes no further), net/8021q/vlan_core.c (a tag with VLAN 0 carries a
+ * priority only), net/core/dev.c.
+ */
+#include <string.h>
+
+#include "observe/host.h"
+#include "observe/observer.h"
+
+enum ethertype {
+	TYPE_IPV4 = 0x0800,
+	TYPE_ARP = 0x0806,
+	TYPE_IPV6 = 0x86dd,
+};
+
+#define ETHERNET_LEN 14
+
+static bool is_mac(const struct sp_observer *o, const uint8_t *mac)
+{
+	return !memcmp(mac, o->mac, 6);
+}
+
+/* Whether the sender, as the network layer names him, is the host. */
+static bool is_from_host(const struct sp_observer *o, uint16_t ethertype,
+			 const uint8_t *l3, uint32_t cap_len)
+{
+	switch (ethertype) {
+	case TYPE_IPV4:
+		return cap_len >= 16 && host_is_local4(o->host, l3 + 12);
+	case TYPE_IPV6:
+		return cap_len >= 24 && host_is_local6(o->host, l3 + 8);
+	case TYPE_ARP: /* sender protocol address */
+		return cap_len >= 18 && host_is_local4(o->host, l3 + 14);
+	default:
+		return false;
+	}
+}
+
+static bool is_sent(const struct sp_observer *o, const struct sp_frame *frame,
+		    const struct sp_link *link)
+{
+	if (link->direction != SP_DIRECTION_UNKNOWN)
+		return link->direction == SP_DIRECTION_OUT;
+	if (o->has_mac && link->src_mac)
+		return is_mac(o, link->src_mac);
+	return is_from_host(o, link->ethertype, frame->data + link->l3_off,
+			    frame->cap_len - link->l3_off);
+}
+
+/* What the device counts: the frame with its Ethernet header. A cooked capture
+ * has another header in its place; devices without one have none. */
+static uint32_t device_octets(const struct sp_observer *o,
+			      const struct sp_frame *frame,
+			      const struct sp_link *link)
+{
+	switch (o->linktype) {
+	case SP_LINKTYPE_ETHERNET:
+		return frame->len;
+	case SP_LINKTYPE_LINUX_SLL:
+	case SP_LINKTYPE_LINUX_SLL2:
+		return frame->len - link->l3_off + ETHERNET_LEN;
+	default:
+		return frame->len - link->l3_off;
+	}
+}
+
+static void count_device(struct sp_observer *o, const struct sp_link *link,
+			 uint32_t octets, bool sent)
+{
+	if (sent) {
+		DEV_ADD(o, dev, tx_packets, 1);
+		DEV_ADD(o, dev, tx_bytes, octets);
+		return;
+	}
+	DEV_ADD(o, dev, rx_packets, 1);
+	DEV_ADD(o, dev, rx_bytes, octets);
+	if (link->group_dst && !link->broadcast_dst)
+		DEV_ADD(o, dev, rx_multicast, 1);
+	NET_INC(o, softnet, processed);
+}
+
+static bool is_own_vlan(const struct sp_observer *o, const struct sp_link *link)
+{
+	if (o->vlan_id)
+		return link->nr_vlans == 1 && link->vlan_id == o->vlan_id;
+	return !link->nr_vlans;
+}
+
+static bool is_for_another(const struct sp_observer *o,
+			   const struct sp_link *link)
+{
+	if (link->other_host)
+		return true;
+	return o->has_mac && link->dst_mac && !link->group_dst &&
+	       !is_mac(o, link->dst_mac);
+}
+
+static void network_layer(struct sp_observer *o, struct packet *packet,
+			  uint16_t ethertype, bool sent)
+{
+	switch (ethertype) {
+	case TYPE_IPV4:
+		if (sent)
+			ipv4_output(o, packet);
+		else
+			ipv4_input(o, packet);
+		break;
+	case TYPE_IPV6:
+		if (sent)
+			ipv6_output(o, packet);
+		else
+			ipv6_input(o, packet);
+		break;
+	case TYPE_ARP:
+		o->stats.nr_arp++;
+		break;
+	default:
+		o->stats.nr_other_proto++;
+		break;
+	}
+}
+
+void link_account(struct sp_observer *o, const struct sp_frame *frame,
+		  const struct sp_link *link, bool decoded)
+{
+	bool sent = is_sent(o, frame, link);
+	struct packet packet;
+
+	if (!decoded) {
+		count_device(o, link, frame->len, sent);
+		o->stats.nr_link_errors++;
+		return;
+	}
+	count_device(o, link, device_octets(o, frame, link), sent);
+	if (!is_own_vlan(o, link)) {
+		o->stats.nr_other_vlan++;
+		return;
+	}
+	if (!sent && is_for_another(o, link)) {
+		o->stats.nr_other_host++;
+		return;
+	}
+	packet = (struct packet){
+		.data = frame->data + link->l3_off,
+		.cap_len = frame->cap_len - link->l3_off,
+		.len = frame->len - link->l3_off,
+		.to_host = !link->group_dst,
+	};
+	network_layer(o, &packet, link->ethertype, sent);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * observe/observer.c - the observer's life, its clock, and vectors of frames.
+ *
+ * Frames are taken by vectors: fetch the headers of all, decode the link layer
+ * of all, then count one after the other. Counting is strictly in order, so that
+ * the vectors make no difference to any figure.
+ *
+ * The clock is the latest time that a frame, or the caller, has shown.
+ */
+#include "observe/observer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "observe/forward.h"
+#include "observe/host.h"
+#include "observe/pending.h"
+#include "observe/sockets.h"
+
+#define SECOND_NS           1000000000ull
+#define DEFAULT_REASM_BYTES (4u << 20)
+#define MAX_REASM_BYTES     (1u << 30)
+#define REASM_QUEUE_BYTES   1024u /* one queue for so many octets of arena */
+#define MAX_DISTANCE        64u   /* ipfrag_max_dist */
+
+static int create_reasm(const struct sp_observer_opts *opts, bool ipv6,
+			struct sp_reasm **ret_reasm)
+{
+	uint32_t bytes =
+		opts->reasm_bytes ? opts->reasm_bytes : DEFAULT_REASM_BYTES;
+	struct sp_reasm_opts reasm_opts = {
+		.ipv6 = ipv6,
+		.timeout_ns = (ipv6 ? 60 : 30) * SECOND_NS,
+		.max_bytes = bytes,
+		.max_queues = bytes / REASM_QUEUE_BYTES + 1,
+		.max_distance = ipv6 ? 0 : MAX_DISTANCE,
+	};
+
+	return sp_reasm_create(&reasm_opts, ret_reasm);
+}
+
+static bool are_opts_valid(const struct sp_observer_opts *opts)
+{
+	return opts->sz >= sizeof(*opts) && opts->net && opts->dev &&
+	       opts->lane && sp_linktype_known(opts->linktype) &&
+	       (opts->addrs || !opts->nr_addrs) &&
+	       (opts->listens || !opts->nr_listens) &&
+	       (opts->groups || !opts->nr_groups) && opts->vlan_id < 0xfff &&
+	       opts->checksum <= SP_CHECKSUM_OFF &&
+	       opts->reasm_bytes <= MAX_REASM_BYTES;
+}
+
+static void init_fields(struct sp_observer *o,
+			const struct sp_observer_opts *opts)
+{
+	o->net = (char *)sp_lane_cell(opts->lane, sp_net_off(opts->net));
+	o->dev = (char *)sp_lane_cell(opts->lane, sp_netdev_off(opts->dev));
+	o->next_timer_ns = UINT64_MAX;
+	o->linktype = opts->linktype;
+	o->vlan_id = opts->vlan_id;
+	o->forwards = opts->forward;
+	o->checksum = opts->checksum;
+	o->has_mac = opts->mac;
+	if (opts->mac)
+		memcpy(o->mac, opts->mac, sizeof(o->mac));
+}
+
+static int create_tables(struct sp_observer *o,
+			 const struct sp_observer_opts *opts)
+{
+	int err = host_create(opts, &o->host);
+
+	if (!err)
+		err = sockets_create(opts, &o->sockets);
+	if (!err)
+		err = pending_create(&o->pending);
+	if (!err && opts->forward)
+		err = forward_create(&o->forward);
+	if (!err)
+		err = create_reasm(opts, false, &o->reasm4);
+	if (!err)
+		err = create_reasm(opts, true, &o->reasm6);
+	return err;
+}
+
+int sp_observer_create(const struct sp_observer_opts *opts,
+		       struct sp_observer **ret_observer)
+{
+	struct sp_observer *o;
+	int err;
+
+	if (!are_opts_valid(opts))
+		return -EINVAL;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return -ENOMEM;
+	init_fields(o, opts);
+	err = create_tables(o, opts);
+	if (err) {
+		sp_observer_destroy(o);
+		return err;
+	}
+	*ret_observer = o;
+	return 0;
+}
+
+void sp_observer_destroy(struct sp_observer *observer)
+{
+	if (!observer)
+		return;
+	sp_reasm_destroy(observer->reasm6);
+	sp_reasm_destroy(observer->reasm4);
+	forward_destroy(observer->forward);
+	pending_destroy(observer->pending);
+	sockets_destroy(observer->sockets);
+	host_destroy(observer->host);
+	free(observer);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void timers_update(struct sp_observer *o)
+{
+	o->next_timer_ns = earlier(pending_next_ns(o->pending),
+				   earlier(sp_reasm_next_expiry_ns(o->reasm4),
+					   sp_reasm_next_expiry_ns(o->reasm6)));
+}
+
+static void run_timers(struct sp_observer *o)
+{
+	pending_expire(o);
+	ipv4_expire(o);
+	ipv6_expire(o);
+	timers_update(o);
+}
+
+static inline void set_clock(struct sp_observer *o, uint64_t now_ns)
+{
+	if (now_ns <= o->now_ns)
+		return;
+	o->now_ns = now_ns;
+	if (now_ns >= o->next_timer_ns)
+		run_timers(o);
+}
+
+/* FRAG of net/sockstat and net/sockstat6: add what has changed. */
+static void set_frag_gauges(struct sp_observer *o, bool ipv6, size_t inuse_cell,
+			    size_t memory_cell)
+{
+	uint32_t queues, bytes;
+
+	sp_reasm_held(ipv6 ? o->reasm6 : o->reasm4, &queues, &bytes);
+	cell_add(o->net, inuse_cell, (uint64_t)queues - o->frag_queues[ipv6]);
+	cell_add(o->net, memory_cell, (uint64_t)bytes - o->frag_bytes[ipv6]);
+	o->frag_queues[ipv6] = queues;
+	o->frag_bytes[ipv6] = bytes;
+}
+
+static void update_gauges(struct sp_observer *o)
+{
+	if (!o->reasm_changed)
+		return;
+	set_frag_gauges(o, false, SP_NET_CELL(sockstat, FRAG_inuse),
+			SP_NET_CELL(sockstat, FRAG_memory));
+	set_frag_gauges(o, true, SP_NET_CELL(sockstat, FRAG6_inuse),
+			SP_NET_CELL(sockstat, FRAG6_memory));
+	o->reasm_changed = false;
+}
+
+static void fetch(const struct sp_frame *frames, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		__builtin_prefetch(frames[i].data + 32);
+}
+
+static void decode(struct sp_observer *o, const struct sp_frame *frames,
+		   size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		o->decoded[i] =
+			sp_link_decode(o->linktype, &frames[i], &o->links[i]);
+}
+
+static void account(struct sp_observer *o, const struct sp_frame *frame,
+		    const struct sp_link *link, bool decoded)
+{
+	o->stats.nr_frames++;
+	o->stats.nr_octets += frame->len;
+	o->stats.nr_truncated += frame->cap_len < frame->len;
+	set_clock(o, frame->time_ns);
+	link_account(o, frame, link, decoded);
+}
+
+void sp_observer_frames(struct sp_observer *observer,
+			const struct sp_frame *frames, size_t nr)
+{
+	while (nr) {
+		size_t n = nr < SP_OBSERVE_VECTOR ? nr : SP_OBSERVE_VECTOR;
+
+		fetch(frames, n);
+		decode(observer, frames, n);
+		for (size_t i = 0; i < n; i++)
+			account(observer, &frames[i], &observer->links[i],
+				observer->decoded[i]);
+		frames += n;
+		nr -= n;
+	}
+	update_gauges(observer);
+}
+
+void sp_observer_advance(struct sp_observer *observer, uint64_t now_ns)
+{
+	set_clock(observer, now_ns);
+	update_gauges(observer);
+}
+
+void sp_observer_finish(struct sp_observer *observer)
+{
+	pending_flush(observer);
+	timers_update(observer);
+	update_gauges(observer);
+}
+
+void sp_observer_stats(const struct sp_observer *observer,
+		       struct sp_observer_stats *ret_stats)
+{
+	*ret_stats = observer->stats;
+}

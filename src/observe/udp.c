@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * observe/udp.c - UDP and UDP-Lite.
+ *
+ * Rules: net/ipv4/udp.c, net/ipv6/udp.c, include/net/udplite.h.
+ *
+ * InDatagrams counts when the program reads; here every program reads at once.
+ */
+#include "observe/flow.h"
+#include "observe/observer.h"
+#include "observe/pending.h"
+#include "observe/sockets.h"
+#include "observe/verify.h"
+#include "packet/ip.h"
+
+#define HEADER_LEN 8
+
+/* The kernel checks datagrams up to this length before it looks for a socket,
+ * longer ones when somebody reads them (CHECKSUM_BREAK, linux/skbuff.h). */
+#define CHECKED_AT_ONCE 76
+
+struct udp {
+	const struct payload *payload;
+	uint16_t sport;
+	uint16_t dport;
+	uint16_t length;  /* UDP-Lite: the coverage */
+	bool no_checksum; /* the field is 0 */
+	bool lite;
+	unsigned space;
+};
+
+static struct udp decode(const struct payload *payload)
+{
+	const uint8_t *data = payload->data;
+	bool lite = payload->protocol == SP_PROTO_UDPLITE;
+
+	return (struct udp){
+		.payload = payload,
+		.sport = sp_get_be16(data),
+		.dport = sp_get_be16(data + 2),
+		.length = sp_get_be16(data + 4),
+		.no_checksum = !sp_get_be16(data + 6),
+		.lite = lite,
+		.space = UDP_SPACE(payload->ipv6, lite),
+	};
+}
+
+/* Octets of the datagram, 0 if the length field contradicts the packet. */
+static uint32_t length_of(const struct udp *udp)
+{
+	uint32_t len = udp->payload->len;
+
+	if (udp->payload
+		    ->first_of_many) /* only when looped: the rest follows */
+		return len;
+	/* UDP-Lite checks only that the coverage does not pass the end here;
+	 * IPv6 takes 0 for everything there is (RFC 2675). */
+	if (udp->length > len)
+		return 0;
+	if (udp->lite || (udp->payload->ipv6 && !udp->length))
+		return len;
+	return udp->length < HEADER_LEN ? 0 : udp->length;
+}
+
+/* Octets under the checksum. RFC 3828: a coverage of 0 is all of them. */
+static uint32_t covered_of(const struct udp *udp, uint32_t len)
+{
+	return udp->lite && udp->length ? udp->length : len;
+}
+
+static bool are_checksums_on(const struct sp_observer *o, const struct udp *udp)
+{
+	return o->checksum != SP_CHECKSUM_OFF && !udp->payload->looped;
+}
+
+/* RFC 3828 allows neither a datagram without checksum nor one whose header is
+ * not covered. */
+static bool is_lite_fault(const struct sp_observer *o, const struct udp *udp,
+			  uint32_t len)
+{
+	return udp->lite && are_checksums_on(o, udp) &&
+	       (udp->no_checksum || covered_of(udp, len) < HEADER_LEN);
+}
+
+static bool is_sum_good(struct sp_observer *o, const struct udp *udp,
+			uint32_t len)
+{
+	if (udp->no_checksum) /* what that means depends on the family */
+		return true;
+	return verify_pseudo(o, udp->payload, 6, len, covered_of(udp, len));
+}
+
+/* IPv6 knows no datagram without checksum. */
+static bool is_missing(const struct sp_observer *o, const struct udp *udp)
+{
+	return udp->no_checksum && udp->payload->ipv6 &&
+	       are_checksums_on(o, udp);
+}
+
+static void count_bad_checksum(struct sp_observer *o, const struct udp *udp)
+{
+	UDP_INC(o, udp->payload->ipv6, udp->lite, InCsumErrors);
+	UDP_INC(o, udp->payload->ipv6, udp->lite, InErrors);
+}
+
+static void count_ignored(struct sp_observer *o, const struct udp *udp)
+{
+	switch (udp->space) {
+	case UDP_SPACE(false, false):
+		NET_INC(o, udp, IgnoredMulti);
+		break;
+	case UDP_SPACE(true, false):
+		NET_INC(o, udp6, IgnoredMulti);
+		break;
+	case UDP_SPACE(false, true):
+		NET_INC(o, udplite, IgnoredMulti);
+		break;
+	default: /* UdpLite6 has no such counter */
+		break;
+	}
+}
+
+/*
+ * To a group: every socket on the port gets it; no error tells that there is
+ * none. What the kernel does not check at once is never checked when nobody
+ * reads it.
+ */
+static void input_group(struct sp_observer *o, const struct udp *udp,
+			uint32_t len)
+{
+	bool heard = udp_port_hears(o->sockets, udp->space, udp->dport);
+	bool at_once = len <= CHECKED_AT_ONCE && covered_of(udp, len) == len;
+
+	if (is_lite_fault(o, udp, len) ||
+	    ((heard || at_once) && !is_sum_good(o, udp, len))) {
+		count_bad_checksum(o, udp);
+		return;
+	}
+	if (!heard || is_missing(o, udp))
+		count_ignored(o, udp);
+	else
+		UDP_INC(o, udp->payload->ipv6, udp->lite, InDatagrams);
+}
+
+static void input_unicast(struct sp_observer *o, const struct udp *udp,
+			  uint32_t len)
+{
+	bool ipv6 = udp->payload->ipv6;
+	enum udp_port port;
+
+	if (is_lite_fault(o, udp, len) || !is_sum_good(o, udp, len) ||
+	    is_missing(o, udp)) {
+		count_bad_checksum(o, udp);
+		return;
+	}
+	port = udp_port_state(o->sockets, udp->space, udp->dport);
+	/* A datagram in a broadcast frame is never answered. */
+	if (port == UDP_UNDECIDED && udp->payload->to_host)
+		pending_add(o, (enum pending_kind)udp->space,
+			    udp->payload->addrs, ipv6,
+			    flow_tag(udp->sport, udp->dport,
+				     udp->payload->protocol),
+			    len);
+	else if (port == UDP_CLOSED)
+		UDP_INC(o, ipv6, udp->lite, NoPorts);
+	else
+		UDP_INC(o, ipv6, udp->lite, InDatagrams);
+}
+
+void udp_input(struct sp_observer *o, const struct payload *payload)
+{
+	struct udp udp;
+	uint32_t len;
+
+	if (payload->len < HEADER_LEN) {
+		UDP_INC(o, payload->ipv6, payload->protocol == SP_PROTO_UDPLITE,
+			InErrors);
+		return;
+	}
+	if (payload->cap_len < HEADER_LEN) {
+		o->stats.nr_unchecked++;
+		return;
+	}
+	udp = decode(payload);
+	len = length_of(&udp);
+	if (!len)
+		UDP_INC(o, payload->ipv6, udp.lite, InErrors);
+	else if (payload->group)
+		input_group(o, &udp, len);
+	else
+		input_unicast(o, &udp, len);
+}
+
+void udp_output(struct sp_observer *o, const struct payload *payload)
+{
+	bool lite = payload->protocol == SP_PROTO_UDPLITE;
+
+	UDP_INC(o, payload->ipv6, lite, OutDatagrams);
+	if (payload->cap_len >= 2)
+		udp_port_sent(o->sockets, UDP_SPACE(payload->ipv6, lite),
+			      sp_get_be16(payload->data));
+}
