@@ -181,7 +181,7 @@ static void the_pseudo_header_of_ipv6_is_summed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_length_and_alignment_sums_as_defined),
 		cmocka_unit_test(every_kind_of_adding_sums_as_defined),
 		cmocka_unit_test(carries_are_never_lost),

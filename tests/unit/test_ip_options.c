@@ -211,7 +211,7 @@ static void any_40_octets_are_read_within_bounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_list_is_good),
 		cmocka_unit_test(what_follows_the_end_is_not_looked_at),
 		cmocka_unit_test(an_option_needs_its_length_octet),

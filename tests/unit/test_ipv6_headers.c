@@ -286,7 +286,7 @@ static void any_octets_are_read_within_bounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(padding_alone_is_good),
 		cmocka_unit_test(a_header_longer_than_the_packet_is_bad),
 		cmocka_unit_test(an_option_past_the_end_is_bad),

@@ -429,7 +429,7 @@ static void what_is_known_is_decoded_and_nothing_else(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ethernet_has_addresses_and_a_type),
 		cmocka_unit_test(ethernet_tells_groups_and_broadcast),
 		cmocka_unit_test(

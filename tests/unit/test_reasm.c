@@ -12,7 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "packet/reasm.h"
+#include "packet/siphash.h"
 
 #define SECOND  UINT64_C(1000000000)
 #define TIMEOUT (30 * SECOND)
@@ -599,6 +601,19 @@ static void what_was_captured_reaches_up_to_the_first_hole(void **state)
 	assert_int_equal(f->result.datagram.cap_len, 0);
 }
 
+/* Both stand for the same function. */
+static void the_inline_hash_equals_that_of_base(void **state)
+{
+	struct sp_siphash_key inline_key = {{1, 2}};
+	struct sp_hash_key key = {1, 2};
+	uint64_t words[5];
+
+	memcpy(words, content, sizeof(words));
+	for (size_t nr = 0; nr <= 5; nr++)
+		assert_true(sp_siphash13(&inline_key, words, nr) ==
+			    sp_hash(&key, words, nr * 8));
+}
+
 static void options_out_of_range_are_refused(void **state)
 {
 	struct sp_reasm_opts opts = {.timeout_ns = 1, .max_bytes = 1};
@@ -876,7 +891,7 @@ static void random_streams_are_judged_as_by_the_model(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		REASM_TEST(fragments_in_order_make_a_datagram),
 		REASM_TEST(fragments_in_any_order_make_a_datagram),
 		REASM_TEST(eight_octet_fragments_fill_the_largest_datagram),
@@ -910,6 +925,7 @@ int main(void)
 		REASM_TEST(octets_stay_within_the_bound),
 		REASM_TEST(a_touched_queue_is_empty_and_times_out),
 		REASM_TEST(what_was_captured_reaches_up_to_the_first_hole),
+		cmocka_unit_test(the_inline_hash_equals_that_of_base),
 		cmocka_unit_test(options_out_of_range_are_refused),
 		cmocka_unit_test(random_streams_are_judged_as_by_the_model),
 	};
