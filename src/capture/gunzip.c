@@ -17,7 +17,8 @@
 #include "capture/source.h"
 
 #define IN_BYTES  (64 * 1024)
-#define ONLY_GZIP (15 + 16) /* largest window, gzip header */
+#define OUT_BYTES (1024 * 1024) /* at most, at once */
+#define ONLY_GZIP (15 + 16)     /* largest window, gzip header */
 
 struct sp_gunzip {
 	z_stream z;
@@ -99,31 +100,44 @@ static int next_member(struct sp_gunzip *gunzip, struct sp_source *source)
 	return r;
 }
 
+/*
+ * Inflate into the space that there is. What does not fit stays inside zlib, so
+ * this comes before more input is asked for.
+ *
+ * Return: 1 to go on, -errno.
+ */
+static int inflate_some(struct sp_gunzip *gunzip, struct sp_source *source)
+{
+	z_stream *z = &gunzip->z;
+	const uInt room = z->avail_out;
+	int r = inflate(z, Z_NO_FLUSH);
+
+	gunzip->out += room - z->avail_out;
+	if (r == Z_STREAM_END)
+		gunzip->between = true;
+	if (r == Z_STREAM_END || z->avail_out < room)
+		return 1;
+	if (r != Z_OK && r != Z_BUF_ERROR)
+		return damaged(gunzip, source, z->msg ? z->msg : "not gzip");
+	r = fill(gunzip, source);
+	return r ? r : damaged(gunzip, source, "they end too early");
+}
+
 ssize_t sp_gunzip_read(struct sp_gunzip *gunzip, struct sp_source *source,
 		       void *bytes, size_t len)
 {
 	z_stream *z = &gunzip->z;
 
+	len = len > OUT_BYTES ? OUT_BYTES : len;
 	z->next_out = bytes;
-	z->avail_out = len > IN_BYTES * 16 ? IN_BYTES * 16 : (uInt)len;
-	len = z->avail_out;
+	z->avail_out = (uInt)len;
 	while (z->avail_out == len) {
-		int r = gunzip->between ? next_member(gunzip, source)
-					: fill(gunzip, source);
+		int r = gunzip->between ? next_member(gunzip, source) : 1;
 
-		if (r < 0)
+		if (r > 0)
+			r = inflate_some(gunzip, source);
+		if (r <= 0)
 			return r;
-		if (r == 0 && gunzip->between)
-			return 0;
-		if (r == 0)
-			return damaged(gunzip, source, "they end too early");
-		r = inflate(z, Z_NO_FLUSH);
-		gunzip->out += len - z->avail_out;
-		if (r == Z_STREAM_END)
-			gunzip->between = true;
-		else if (r != Z_OK && r != Z_BUF_ERROR && z->avail_out == len)
-			return damaged(gunzip, source,
-				       z->msg ? z->msg : "not gzip");
 	}
 	return (ssize_t)(len - z->avail_out);
 }
