@@ -2,8 +2,8 @@
 /*
  * observe/forward.h - packets that the host passes on for others.
  *
- * Input: a sound packet to somebody else. Output: a packet that leaves with a
- * foreign source. Only one device is seen, so that either half may be missing.
+ * Exists for routers only. Input: a sound packet to somebody else. Output: a
+ * packet that leaves. Errors: what the host says of such a packet. Only one device is seen, so that either half may be missing.
  */
 #ifndef SP_OBSERVE_FORWARD_H
 #define SP_OBSERVE_FORWARD_H
@@ -13,20 +13,26 @@
 int forward_create(struct forward **ret_forward);
 void forward_destroy(struct forward *forward);
 
-/* @packet: trimmed to its total length; the fixed header was captured. */
+/* @packet: trimmed to its own length; the fixed header was captured. */
 void forward4_input(struct sp_observer *o, const struct packet *packet);
 void forward6_input(struct sp_observer *o, const struct packet *packet);
 
-/* A fragment with a foreign source leaves: did this host cut it? */
-void forward4_fragment_output(struct sp_observer *o,
-			      const struct packet *packet);
+/* Return: false if @packet is the router's own; it is counted otherwise. */
+bool forward4_output(struct sp_observer *o, const struct packet *packet);
+bool forward6_output(struct sp_observer *o, const struct packet *packet);
 
-/* The host answered a packet with "no route". @quote: the quoted header. */
-void forward4_no_route(struct sp_observer *o, const uint8_t *quote);
-void forward6_no_route(struct sp_observer *o, const uint8_t *quote,
-		       uint32_t quote_len);
+/* The host sent an ICMP error; @quote: what it quotes, at least a header. */
+void forward4_error(struct sp_observer *o, uint8_t type, uint8_t code,
+		    const uint8_t *quote);
+void forward6_error(struct sp_observer *o, uint8_t type, uint8_t code,
+		    const uint8_t *quote, uint32_t quote_len);
 
-/* An IPv6 packet that is not for this host and waits for an error. */
-void forward6_foreign(struct sp_observer *o, const struct packet *packet);
+void forward_expire(struct sp_observer *o);
+void forward_flush(struct sp_observer *o);
+uint64_t forward_next_ns(const struct forward *forward);
+
+/* What tells an IPv6 packet from others between the same ends, and shows in an
+ * error that quotes it: the header but for its hop limit, and what follows. */
+uint64_t forward6_tag(const uint8_t *ip, uint32_t cap_len);
 
 #endif

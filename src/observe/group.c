@@ -3,8 +3,8 @@
  * observe/group.c - what the host says about the multicast groups that it is in.
  *
  * IGMP (RFC 1112, 2236, 3376) and MLD (RFC 2710, 3810) reports that the host
- * sends. A filter of sources is not kept: a group that is wanted from some
- * sources only counts as joined. A silent leave cannot be seen.
+ * sends. A leave without a word cannot be seen: IGMPv1 knows no other, nor does
+ * a host whose report another's replaced.
  *
  * Rules: net/ipv4/igmp.c, net/ipv6/mcast.c.
  */
@@ -31,27 +31,45 @@ enum record_type {
 	IS_EX,
 	TO_IN,
 	TO_EX,
-	ALLOW_NEW,
-	BLOCK_OLD,
+	ALLOW,
+	BLOCK,
 };
 
-static void join(struct sp_observer *o, const uint8_t *group, bool ipv6)
+static void change(struct sp_observer *o, enum host_change change,
+		   const uint8_t *group, const uint8_t *sources,
+		   uint32_t nr_sources, bool ipv6)
 {
 	if (ipv6 ? !is_multicast6(group) : !is_multicast4(group))
 		return;
-	if (!host_join(o->host, group, ipv6))
+	if (!host_change_group(o->host, change, group, sources, nr_sources,
+			       ipv6))
 		o->stats.nr_groups_refused++;
 }
 
-static void apply_record(struct sp_observer *o, uint8_t type,
-			 uint16_t nr_sources, const uint8_t *group, bool ipv6)
+static void join(struct sp_observer *o, const uint8_t *group, bool ipv6)
 {
-	if (type == IS_EX || type == TO_EX)
-		join(o, group, ipv6);
-	else if (type == TO_IN && !nr_sources)
-		host_leave(o->host, group, ipv6);
-	else if (type != BLOCK_OLD && type <= BLOCK_OLD && nr_sources)
-		join(o, group, ipv6);
+	change(o, HOST_EXCLUDE, group, NULL, 0, ipv6);
+}
+
+static void leave(struct sp_observer *o, const uint8_t *group, bool ipv6)
+{
+	change(o, HOST_INCLUDE, group, NULL, 0, ipv6);
+}
+
+/* IS_IN answers a query for some sources and names those among them that are
+ * wanted: it says nothing about others. */
+static void apply_record(struct sp_observer *o, uint8_t type,
+			 const uint8_t *group, const uint8_t *sources,
+			 uint32_t nr_sources, bool ipv6)
+{
+	static const enum host_change changes[] = {
+		[IS_IN] = HOST_ALLOW,   [IS_EX] = HOST_EXCLUDE,
+		[TO_IN] = HOST_INCLUDE, [TO_EX] = HOST_EXCLUDE,
+		[ALLOW] = HOST_ALLOW,   [BLOCK] = HOST_BLOCK,
+	};
+
+	if (type >= IS_IN && type <= BLOCK)
+		change(o, changes[type], group, sources, nr_sources, ipv6);
 }
 
 /* Records: type, length of auxiliary data in words, number of sources, group,
@@ -64,14 +82,13 @@ static void apply_records(struct sp_observer *o, const struct payload *payload)
 
 	while (nr-- && payload->cap_len - off >= 4 + addr_len) {
 		const uint8_t *record = payload->data + off;
-		uint16_t nr_sources = sp_get_be16(record + 2);
-		uint32_t len =
-			4 + addr_len * (1u + nr_sources) + record[1] * 4u;
+		uint32_t nr_sources = sp_get_be16(record + 2);
+		uint32_t len = 4 + addr_len * (1 + nr_sources) + record[1] * 4u;
 
-		apply_record(o, record[0], nr_sources, record + 4,
-			     payload->ipv6);
 		if (len > payload->cap_len - off)
 			return;
+		apply_record(o, record[0], record + 4, record + 4 + addr_len,
+			     nr_sources, payload->ipv6);
 		off += len;
 	}
 }
@@ -86,7 +103,7 @@ void igmp_output(struct sp_observer *o, const struct payload *payload)
 		join(o, payload->data + 4, false);
 		break;
 	case IGMP_LEAVE:
-		host_leave(o->host, payload->data + 4, false);
+		leave(o, payload->data + 4, false);
 		break;
 	case IGMP_REPORT_V3:
 		apply_records(o, payload);
@@ -103,5 +120,5 @@ void mld_output(struct sp_observer *o, const struct payload *payload)
 	else if (type == MLD_REPORT_V1 && payload->cap_len >= 24)
 		join(o, payload->data + 8, true);
 	else if (type == MLD_DONE && payload->cap_len >= 24)
-		host_leave(o->host, payload->data + 8, true);
+		leave(o, payload->data + 8, true);
 }

@@ -20,7 +20,10 @@
 
 #include "observe/flow.h"
 
-#define MAX_REPORTED 512 /* groups joined by report, both families */
+#define MAX_REPORTED 512  /* groups joined by report, both families */
+#define MAX_SOURCES  1024 /* of all groups */
+#define MAX_FILTER   64   /* sources of one group (mld_max_msf) */
+#define NO_SOURCE    UINT16_MAX
 
 enum {
 	MARK_USED = 1,
@@ -29,6 +32,20 @@ enum {
 	MARK_BROADCAST = 8,
 	MARK_GROUP = 16,    /* joined all the time */
 	MARK_REPORTED = 32, /* joined by a report */
+};
+
+/* Which sources of a reported group are wanted: all but those in the list, or
+ * those in the list. */
+struct filter {
+	uint16_t first; /* of the list, NO_SOURCE at the end */
+	uint8_t nr;
+	bool exclude;
+};
+
+/* In the list of one group, or in the list of free ones. */
+struct source {
+	uint8_t addr[16];
+	uint16_t next;
 };
 
 /*
@@ -41,6 +58,9 @@ struct host {
 	uint32_t nr_reported;
 	uint8_t *marks;
 	uint8_t (*addrs)[16];
+	struct filter *filters; /* of slots with MARK_REPORTED */
+	struct source sources[MAX_SOURCES];
+	uint16_t free_source;
 };
 
 static uint32_t slot_of(const struct host *host, const uint8_t *addr, bool ipv6)
@@ -107,6 +127,7 @@ static void clear(struct host *host, uint32_t gap)
 			continue;
 		host->marks[gap] = host->marks[slot];
 		memcpy(host->addrs[gap], host->addrs[slot], 16);
+		host->filters[gap] = host->filters[slot];
 		host->marks[slot] = 0;
 		gap = slot;
 	}
@@ -151,27 +172,142 @@ bool host_in_group6(const struct host *host, const uint8_t *group)
 	return marks_of(host, group, true) & (MARK_GROUP | MARK_REPORTED);
 }
 
-bool host_join(struct host *host, const uint8_t *group, bool ipv6)
+/* The link that leads to a source of the list, or to its end. */
+static uint16_t *source_link(struct host *host, struct filter *filter,
+			     const uint8_t *addr, size_t len)
 {
-	if (marks_of(host, group, ipv6) & MARK_REPORTED)
+	uint16_t *link = &filter->first;
+
+	while (*link != NO_SOURCE &&
+	       memcmp(host->sources[*link].addr, addr, len) != 0)
+		link = &host->sources[*link].next;
+	return link;
+}
+
+static bool source_add(struct host *host, struct filter *filter,
+		       const uint8_t *addr, size_t len)
+{
+	uint16_t *link = source_link(host, filter, addr, len);
+	uint16_t i = host->free_source;
+
+	if (*link != NO_SOURCE)
+		return true;
+	if (i == NO_SOURCE || filter->nr == MAX_FILTER)
+		return false;
+	host->free_source = host->sources[i].next;
+	memcpy(host->sources[i].addr, addr, len);
+	host->sources[i].next = NO_SOURCE;
+	*link = i;
+	filter->nr++;
+	return true;
+}
+
+static void source_remove(struct host *host, struct filter *filter,
+			  const uint8_t *addr, size_t len)
+{
+	uint16_t *link = source_link(host, filter, addr, len);
+	uint16_t i = *link;
+
+	if (i == NO_SOURCE)
+		return;
+	*link = host->sources[i].next;
+	host->sources[i].next = host->free_source;
+	host->free_source = i;
+	filter->nr--;
+}
+
+static void filter_clear(struct host *host, struct filter *filter)
+{
+	while (filter->first != NO_SOURCE)
+		source_remove(host, filter, host->sources[filter->first].addr,
+			      16);
+}
+
+bool host_wants_source(const struct host *host, const uint8_t *group,
+		       const uint8_t *source, bool ipv6)
+{
+	uint32_t slot = find(host, group, ipv6);
+	struct filter *filter = &host->filters[slot];
+	bool listed;
+
+	if (host->marks[slot] & MARK_GROUP)
+		return true;
+	if (!(host->marks[slot] & MARK_REPORTED))
+		return false;
+	listed = *source_link((struct host *)host, filter, source,
+			      ipv6 ? 16 : 4) != NO_SOURCE;
+	return listed != filter->exclude;
+}
+
+/* Return: false if there is no room. */
+static bool join(struct host *host, const uint8_t *group, bool ipv6)
+{
+	uint32_t slot = find(host, group, ipv6);
+
+	if (host->marks[slot] & MARK_REPORTED)
 		return true;
 	if (host->nr_reported == MAX_REPORTED)
 		return false;
 	host->nr_reported++;
 	mark(host, group, ipv6, MARK_REPORTED);
+	host->filters[slot] = (struct filter){.first = NO_SOURCE};
 	return true;
 }
 
-void host_leave(struct host *host, const uint8_t *group, bool ipv6)
+static void leave(struct host *host, const uint8_t *group, bool ipv6)
 {
 	uint32_t slot = find(host, group, ipv6);
 
 	if (!(host->marks[slot] & MARK_REPORTED))
 		return;
+	filter_clear(host, &host->filters[slot]);
 	host->nr_reported--;
 	host->marks[slot] &= (uint8_t)~MARK_REPORTED;
 	if (!(host->marks[slot] & (MARK_LOCAL | MARK_BROADCAST | MARK_GROUP)))
 		clear(host, slot);
+}
+
+/* Into the list if @add, out of it otherwise. */
+static bool change_sources(struct host *host, struct filter *filter, bool add,
+			   const uint8_t *sources, uint32_t nr, size_t len)
+{
+	bool done = true;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (add)
+			done &= source_add(host, filter, sources + i * len,
+					   len);
+		else
+			source_remove(host, filter, sources + i * len, len);
+	}
+	return done;
+}
+
+bool host_change_group(struct host *host, enum host_change change,
+		       const uint8_t *group, const uint8_t *sources,
+		       uint32_t nr_sources, bool ipv6)
+{
+	bool known = marks_of(host, group, ipv6) & MARK_REPORTED;
+	bool replace = change == HOST_INCLUDE || change == HOST_EXCLUDE;
+	struct filter *filter;
+	bool done;
+
+	if (change == HOST_BLOCK && !known)
+		return true;
+	if (!join(host, group, ipv6))
+		return false;
+	filter = &host->filters[find(host, group, ipv6)];
+	if (replace) {
+		filter_clear(host, filter);
+		filter->exclude = change == HOST_EXCLUDE;
+	}
+	done = change_sources(host, filter,
+			      replace ||
+				      filter->exclude == (change == HOST_BLOCK),
+			      sources, nr_sources, ipv6 ? 16 : 4);
+	if (!filter->exclude && !filter->nr)
+		leave(host, group, ipv6);
+	return done;
 }
 
 /* The last address of the prefix, or with @last false the first one. */
@@ -296,10 +432,14 @@ int host_create(const struct sp_observer_opts *opts, struct host **ret_host)
 	host->mask = slots - 1;
 	host->marks = calloc(slots, sizeof(host->marks[0]));
 	host->addrs = calloc(slots, sizeof(host->addrs[0]));
-	if (!host->marks || !host->addrs) {
+	host->filters = calloc(slots, sizeof(host->filters[0]));
+	if (!host->marks || !host->addrs || !host->filters) {
 		host_destroy(host);
 		return -ENOMEM;
 	}
+	for (uint16_t i = 0; i < MAX_SOURCES; i++)
+		host->sources[i].next =
+			i + 1 < MAX_SOURCES ? (uint16_t)(i + 1) : NO_SOURCE;
 	fill(host, opts);
 	*ret_host = host;
 	return 0;
@@ -311,5 +451,6 @@ void host_destroy(struct host *host)
 		return;
 	free(host->marks);
 	free(host->addrs);
+	free(host->filters);
 	free(host);
 }

@@ -4,8 +4,7 @@
  * multicast groups.
  *
  * Addresses are fixed when the observer is created; groups also come and go
- * with the reports that the host sends. Both are open-addressed tables under a
- * random key; the groups' one is bounded, and joins beyond it are refused.
+ * with the reports that the host sends, up to a limit.
  */
 #ifndef SP_OBSERVE_HOST_H
 #define SP_OBSERVE_HOST_H
@@ -32,9 +31,29 @@ bool host_is_broadcast4(const struct host *host, const uint8_t *addr);
 bool host_in_group4(const struct host *host, const uint8_t *group);
 bool host_in_group6(const struct host *host, const uint8_t *group);
 
-/* Return: false if the table is full. */
-bool host_join(struct host *host, const uint8_t *group, bool ipv6);
-void host_leave(struct host *host, const uint8_t *group, bool ipv6);
+/* Whether a group that the host is in is wanted from this source. */
+bool host_wants_source(const struct host *host, const uint8_t *group,
+		       const uint8_t *source, bool ipv6);
+
+/* A change that a report of IGMPv3 or MLDv2 tells (RFC 3376 4.2.12, RFC 3810
+ * 5.2.12), for a group that is wanted from, or not from, a list of sources. */
+enum host_change {
+	HOST_INCLUDE, /* wanted from these only; from none: the host leaves */
+	HOST_EXCLUDE, /* wanted from all but these; from all: it joins */
+	HOST_ALLOW,   /* from these too */
+	HOST_BLOCK,   /* from these no longer */
+};
+
+/**
+ * host_change_group() - the host reports what it wants of a group
+ * @sources: @nr_sources addresses of the group's family, one after the other
+ *
+ * Return: false if a table is full; the group, or some sources, are not known
+ * then.
+ */
+bool host_change_group(struct host *host, enum host_change change,
+		       const uint8_t *group, const uint8_t *sources,
+		       uint32_t nr_sources, bool ipv6);
 
 static inline bool is_multicast4(const uint8_t *addr)
 {

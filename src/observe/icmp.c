@@ -7,9 +7,7 @@
  * net/ipv4/tcp_ipv4.c and net/ipv4/udp.c.
  */
 #include "observe/forward.h"
-#include "observe/flow.h"
 #include "observe/observer.h"
-#include "observe/pending.h"
 #include "observe/sockets.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
@@ -32,9 +30,7 @@ enum icmp_type {
 };
 
 enum unreachable_code {
-	NO_NETWORK = 0,
 	NO_PORT = 3,
-	TOO_BIG = 4,
 	LAST_CODE = 15,
 };
 
@@ -174,31 +170,21 @@ static void refuse_port(struct sp_observer *o, const struct quote *quote)
 		return;
 	sport = sp_get_be16(transport);
 	dport = sp_get_be16(transport + 2);
-	pending_answer(o, (enum pending_kind)space, quote->ip + 12, false,
-		       flow_tag(sport, dport, protocol));
-	udp_port_refused(o->sockets, space, dport);
+	udp_refuse(o, quote->ip + 12, space, sport, dport);
 }
 
-static void unreachable_output(struct sp_observer *o,
-			       const struct payload *payload)
+/* What an error says about the packet that it quotes. */
+static void error_output(struct sp_observer *o, const struct payload *payload)
 {
+	uint8_t type = payload->data[0], code = payload->data[1];
 	struct quote quote = quote_of(payload);
 
 	if (quote.cap_len < 20)
 		return;
-	switch (payload->data[1]) {
-	case NO_PORT:
+	if (type == UNREACHABLE && code == NO_PORT)
 		refuse_port(o, &quote);
-		break;
-	case NO_NETWORK:
-		if (o->forwards)
-			forward4_no_route(o, quote.ip);
-		break;
-	case TOO_BIG:
-		if (o->forwards)
-			NET_INC(o, ip, FragFails);
-		break;
-	}
+	if (o->forward)
+		forward4_error(o, type, code, quote.ip);
 }
 
 void icmp_output(struct sp_observer *o, const struct payload *payload)
@@ -213,5 +199,5 @@ void icmp_output(struct sp_observer *o, const struct payload *payload)
 	NET_INC(o, icmpmsg,
 		OutType[type == TIMESTAMP_REPLY ? ECHO_REPLY : type]);
 	if (type == UNREACHABLE && payload->cap_len >= HEADER_LEN)
-		unreachable_output(o, payload);
+		error_output(o, payload);
 }

@@ -6,9 +6,7 @@
  * error handlers of net/ipv6/tcp_ipv6.c and net/ipv6/udp.c.
  */
 #include "observe/forward.h"
-#include "observe/flow.h"
 #include "observe/observer.h"
-#include "observe/pending.h"
 #include "observe/sockets.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
@@ -18,7 +16,6 @@
 
 enum icmp6_type {
 	UNREACHABLE = 1,
-	TOO_BIG = 2,
 	FIRST_INFORMATIONAL = 128,
 };
 
@@ -149,23 +146,26 @@ static void refuse_port(struct sp_observer *o, const struct quote *quote)
 
 	if (!is_udp(quote->protocol))
 		return;
-	pending_answer(o, (enum pending_kind)space, quote->ip + 8, true,
-		       flow_tag(sport, dport, quote->protocol));
-	udp_port_refused(o->sockets, space, dport);
+	udp_refuse(o, quote->ip + 8, space, sport, dport);
 }
 
-static void unreachable_output(struct sp_observer *o,
-			       const struct payload *payload)
+/* What an error says about the packet that it quotes. */
+static void error_output(struct sp_observer *o, const struct payload *payload)
 {
+	uint8_t type = payload->data[0], code = payload->data[1];
+	const uint8_t *ip = payload->data + HEADER_LEN;
+	uint32_t ip_cap = payload->cap_len - HEADER_LEN;
 	struct quote quote;
 
-	if (payload->data[1] == NO_ROUTE &&
-	    payload->cap_len >= HEADER_LEN + IPV6_LEN)
-		forward6_no_route(o, payload->data + HEADER_LEN,
-				  payload->cap_len - HEADER_LEN);
-	if (payload->data[1] == NO_PORT &&
+	if (ip_cap < IPV6_LEN)
+		return;
+	if (type == UNREACHABLE && code == NO_PORT &&
 	    quote_find(payload, &quote) == QUOTE_GOOD)
 		refuse_port(o, &quote);
+	if (o->forward)
+		forward6_error(o, type, code, ip, ip_cap);
+	else if (type == UNREACHABLE && code == NO_ROUTE)
+		ipv6_no_route(o, ip, ip_cap);
 }
 
 void icmp6_output(struct sp_observer *o, const struct payload *payload)
@@ -177,11 +177,7 @@ void icmp6_output(struct sp_observer *o, const struct payload *payload)
 		return;
 	type = payload->data[0];
 	NET6_INC(o, icmp6msg, OutType[type]);
-	if (type == UNREACHABLE && payload->cap_len >= HEADER_LEN)
-		unreachable_output(o, payload);
-	if (type == TOO_BIG && o->forwards) {
-		NET6_INC(o, ip6, InTooBigErrors);
-		NET6_INC(o, ip6, FragFails);
-	}
+	if (type < FIRST_INFORMATIONAL && payload->cap_len >= HEADER_LEN)
+		error_output(o, payload);
 	mld_output(o, payload);
 }

@@ -18,6 +18,7 @@
 #define HEADER_LEN  20u
 #define MAX_LEN     65535u
 #define MORE        0x2000
+#define PROTO_PIM   103 /* multicast routing takes it */
 #define OFFSET_MASK 0x1fff
 
 enum route {
@@ -105,6 +106,9 @@ static enum route route_multicast(const struct sp_observer *o,
 	    is_all_ones4(src) || is_loopback4(src) ||
 	    host_is_local4(o->host, src))
 		return ROUTE_NONE;
+	if (ip[9] != SP_PROTO_IGMP &&
+	    !host_wants_source(o->host, dst, src, false))
+		return ROUTE_NONE;
 	if (is_zero(src, 4) && !to_link && ip[9] != SP_PROTO_IGMP)
 		return ROUTE_NONE;
 	return ROUTE_MULTICAST;
@@ -129,7 +133,7 @@ static enum route route_input(const struct sp_observer *o, const uint8_t *ip)
 	if (host_is_local4(o->host, dst))
 		return from_self ? ROUTE_NONE : ROUTE_LOCAL;
 	/* A host looks no further; a router looks at the source too. */
-	return from_self && o->forwards ? ROUTE_NONE : ROUTE_FOREIGN;
+	return from_self && o->forward ? ROUTE_NONE : ROUTE_FOREIGN;
 }
 
 static bool are_options_good(struct sp_observer *o, const struct packet *packet)
@@ -175,6 +179,7 @@ static void deliver(struct sp_observer *o, const struct payload *payload)
 		icmp_input(o, payload);
 		break;
 	case SP_PROTO_IGMP:
+	case PROTO_PIM:
 		break;
 	default:
 		NET_INC(o, ip, InUnknownProtos);
@@ -295,7 +300,7 @@ void ipv4_input(struct sp_observer *o, struct packet *packet)
 	count_cast(o, route, packet->len);
 	if (route != ROUTE_FOREIGN)
 		input_local(o, packet, route);
-	else if (o->forwards)
+	else if (o->forward)
 		forward4_input(o, packet);
 	else
 		NET_INC(o, ip, InAddrErrors);
@@ -425,9 +430,7 @@ void ipv4_output(struct sp_observer *o, struct packet *packet)
 		return;
 	route = route_output(o, ip + 16);
 	count_output(o, route, packet->len);
-	if (!o->forwards || host_is_local4(o->host, ip + 12) ||
-	    is_zero(ip + 12, 4))
-		output_own(o, packet, route);
-	else if (is_fragment(ip))
-		forward4_fragment_output(o, packet);
+	if (o->forward && forward4_output(o, packet))
+		return;
+	output_own(o, packet, route);
 }

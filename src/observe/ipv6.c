@@ -12,17 +12,21 @@
 #include "observe/forward.h"
 #include "observe/host.h"
 #include "observe/observer.h"
+#include "observe/pending.h"
 #include "packet/ip.h"
 
 #define HEADER_LEN   40u
+#define PROTO_PIM    103 /* multicast routing takes it */
 #define FRAGMENT_LEN 8u
 #define MAX_PAYLOAD  65535u
 #define MORE         0x0001
 #define OFFSET_MASK  0xfff8
 
 enum mld_type {
+	MLD_QUERY = 130,
 	MLD_REPORT_V1 = 131,
 	MLD_DONE = 132,
+	MLD_REPORT_V2 = 143,
 };
 
 /* Routing headers that the kernel drops without a count unless they are
@@ -289,6 +293,31 @@ void ipv6_expire(struct sp_observer *o)
 	}
 }
 
+static bool is_mld(const struct walk *walk)
+{
+	if (walk->nexthdr != SP_PROTO_ICMPV6 || !walk->cap_len)
+		return false;
+	return (walk->data[0] >= MLD_QUERY && walk->data[0] <= MLD_DONE) ||
+	       walk->data[0] == MLD_REPORT_V2;
+}
+
+/* A multicast whose group is not wanted from this source gets as far as the
+ * protocol. Queries and reports are for everyone, and :: is nobody. */
+static bool is_unwanted(const struct sp_observer *o, const struct walk *walk)
+{
+	const uint8_t *ip = walk->packet->data;
+
+	return walk->multicast && !is_zero(ip + 8, 16) &&
+	       !host_wants_source(o->host, ip + 24, ip + 8, true) &&
+	       !is_mld(walk);
+}
+
+static bool is_transport(uint8_t protocol)
+{
+	return protocol == SP_PROTO_TCP || protocol == SP_PROTO_UDP ||
+	       protocol == SP_PROTO_UDPLITE || protocol == SP_PROTO_ICMPV6;
+}
+
 static enum step step_upper(struct sp_observer *o, const struct walk *walk)
 {
 	struct payload payload = {
@@ -303,6 +332,10 @@ static enum step step_upper(struct sp_observer *o, const struct walk *walk)
 		.looped = walk->packet->looped,
 	};
 
+	if (is_transport(walk->nexthdr) && is_unwanted(o, walk)) {
+		NET6_INC(o, ip6, InDiscards);
+		return STEP_DONE;
+	}
 	switch (walk->nexthdr) {
 	case SP_PROTO_TCP:
 		tcp_input(o, &payload);
@@ -315,6 +348,7 @@ static enum step step_upper(struct sp_observer *o, const struct walk *walk)
 		icmp6_input(o, &payload);
 		break;
 	case SP_PROTO_NONE:
+	case PROTO_PIM:
 		break;
 	default:
 		NET6_INC(o, ip6, InUnknownProtos);
@@ -367,15 +401,49 @@ static enum step walk_start(struct sp_observer *o, const struct packet *packet,
 				    : SP_IPV6_HOPOPTS_JUMBO);
 }
 
-/* Not to this host. A host that knows no route says so, and counts that. */
+static uint64_t foreign_flow(const struct sp_observer *o, const uint8_t *ip,
+			     uint32_t cap_len)
+{
+	return pending_flow(o->pending, ip + 8, true,
+			    forward6_tag(ip, cap_len));
+}
+
+void ipv6_no_route(struct sp_observer *o, const uint8_t *quote,
+		   uint32_t quote_len)
+{
+	struct pending_entry *entry =
+		pending_find(o->pending, foreign_flow(o, quote, quote_len));
+
+	if (!entry)
+		return;
+	NET6_INC(o, ip6, InNoRoutes);
+	entry->flow = 0;
+}
+
+void ipv6_settle(struct sp_observer *o)
+{
+	NET6_INC(o, ip6, InAddrErrors);
+}
+
+static void wait_for_answer(struct sp_observer *o, const struct packet *packet)
+{
+	struct pending_entry entry = {
+		.flow = foreign_flow(o, packet->data, packet->cap_len),
+		.kind = PENDING_FOREIGN6,
+	};
+
+	pending_add(o, o->pending, &entry);
+}
+
+/* Not to this host. One that knows no route says so, and counts that. */
 static void input_foreign(struct sp_observer *o, const struct packet *packet)
 {
-	if (o->forwards)
+	if (o->forward)
 		forward6_input(o, packet);
 	else if (is_zero(packet->data + 24, 16) || !packet->to_host)
 		NET6_INC(o, ip6, InAddrErrors);
 	else
-		forward6_foreign(o, packet);
+		wait_for_answer(o, packet);
 }
 
 static void route_input(struct sp_observer *o, struct walk *walk)
@@ -577,7 +645,7 @@ void ipv6_output(struct sp_observer *o, struct packet *packet)
 	if (payload_len && payload_len + HEADER_LEN <= packet->len)
 		trim(packet, payload_len + HEADER_LEN);
 	count_output(o, packet->len, is_multicast6(ip + 24));
-	if (!o->forwards || host_is_local6(o->host, ip + 8) ||
-	    is_zero(ip + 8, 16))
-		output_own(o, packet);
+	if (o->forward && forward6_output(o, packet))
+		return;
+	output_own(o, packet);
 }

@@ -60,11 +60,18 @@ static void init_fields(struct sp_observer *o,
 	o->next_timer_ns = UINT64_MAX;
 	o->linktype = opts->linktype;
 	o->vlan_id = opts->vlan_id;
-	o->forwards = opts->forward;
 	o->checksum = opts->checksum;
 	o->has_mac = opts->mac;
 	if (opts->mac)
 		memcpy(o->mac, opts->mac, sizeof(o->mac));
+}
+
+static void settle(struct sp_observer *o, const struct pending_entry *entry)
+{
+	if (entry->kind == PENDING_FOREIGN6)
+		ipv6_settle(o);
+	else
+		udp_settle(o, entry->kind);
 }
 
 static int create_tables(struct sp_observer *o,
@@ -75,7 +82,7 @@ static int create_tables(struct sp_observer *o,
 	if (!err)
 		err = sockets_create(opts, &o->sockets);
 	if (!err)
-		err = pending_create(&o->pending);
+		err = pending_create(SECOND_NS, settle, &o->pending);
 	if (!err && opts->forward)
 		err = forward_create(&o->forward);
 	if (!err)
@@ -126,14 +133,20 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 void timers_update(struct sp_observer *o)
 {
-	o->next_timer_ns = earlier(pending_next_ns(o->pending),
-				   earlier(sp_reasm_next_expiry_ns(o->reasm4),
-					   sp_reasm_next_expiry_ns(o->reasm6)));
+	uint64_t next = pending_next_ns(o->pending);
+
+	next = earlier(next, sp_reasm_next_expiry_ns(o->reasm4));
+	next = earlier(next, sp_reasm_next_expiry_ns(o->reasm6));
+	if (o->forward)
+		next = earlier(next, forward_next_ns(o->forward));
+	o->next_timer_ns = next;
 }
 
 static void run_timers(struct sp_observer *o)
 {
-	pending_expire(o);
+	pending_expire(o, o->pending);
+	if (o->forward)
+		forward_expire(o);
 	ipv4_expire(o);
 	ipv6_expire(o);
 	timers_update(o);
@@ -221,7 +234,9 @@ void sp_observer_advance(struct sp_observer *observer, uint64_t now_ns)
 
 void sp_observer_finish(struct sp_observer *observer)
 {
-	pending_flush(observer);
+	pending_flush(observer, observer->pending);
+	if (observer->forward)
+		forward_flush(observer);
 	timers_update(observer);
 	update_gauges(observer);
 }

@@ -55,6 +55,8 @@ struct payload {
 	bool first_of_many; /* the rest is in later fragments */
 };
 
+#define PENDING_FOREIGN6 255 /* IPv6 packet for somebody else */
+
 struct host;
 struct sockets;
 struct pending;
@@ -69,13 +71,12 @@ struct sp_observer {
 	uint32_t linktype;
 	uint16_t vlan_id;
 	bool has_mac;
-	bool forwards;
 	uint8_t mac[6];
 	enum sp_checksum_mode checksum;
 
 	struct host *host;
 	struct sockets *sockets;
-	struct pending *pending;
+	struct pending *pending; /* kinds: UDP_SPACE(), PENDING_FOREIGN6 */
 	struct forward *forward; /* NULL unless the host is a router */
 	struct sp_reasm *reasm4;
 	struct sp_reasm *reasm6;
@@ -136,6 +137,11 @@ void ipv4_expire(struct sp_observer *o);
 void ipv6_input(struct sp_observer *o, struct packet *packet);
 void ipv6_output(struct sp_observer *o, struct packet *packet);
 void ipv6_expire(struct sp_observer *o);
+/* A host, no router, answered a packet for somebody else with "no route". */
+void ipv6_no_route(struct sp_observer *o, const uint8_t *quote,
+		   uint32_t quote_len);
+/* Such a packet got no answer. */
+void ipv6_settle(struct sp_observer *o);
 
 /* Transport protocols: what was received, what was sent. */
 void icmp_input(struct sp_observer *o, const struct payload *payload);
@@ -144,6 +150,11 @@ void icmp6_input(struct sp_observer *o, const struct payload *payload);
 void icmp6_output(struct sp_observer *o, const struct payload *payload);
 void udp_input(struct sp_observer *o, const struct payload *payload);
 void udp_output(struct sp_observer *o, const struct payload *payload);
+/* The host answered a datagram with "port unreachable". @space: sockets.h */
+void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
+		uint16_t sport, uint16_t dport);
+/* A datagram got no answer. */
+void udp_settle(struct sp_observer *o, unsigned space);
 void tcp_input(struct sp_observer *o, const struct payload *payload);
 void tcp_output(struct sp_observer *o, const struct payload *payload);
 

@@ -3,10 +3,10 @@
  * observe/pending.h - packets whose fate shows in what the host sends next.
  *
  * A UDP datagram reached a program or a closed port; a packet for somebody else
- * found a route or none. The host says so with an ICMP error right behind it, or
- * says nothing. Until then the packet waits here and is counted nowhere, as no
- * counter ever goes back. It is decided by the error, by one second of packet
- * time, by a full ring (counted), or at the end.
+ * was passed on or found no route. The host shows which: an ICMP error right
+ * behind it, the packet itself on its way out, or nothing. Until then the packet
+ * waits in a ring and is counted nowhere, as no counter ever goes back. It is
+ * decided by what the host sends, by time, by a full ring, or at the end.
  */
 #ifndef SP_OBSERVE_PENDING_H
 #define SP_OBSERVE_PENDING_H
@@ -14,52 +14,53 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "observe/observer.h"
+struct sp_observer;
+struct pending;
 
-enum pending_kind {
-	/* answered: NoPorts; else InDatagrams. In the order of UDP_SPACE(). */
-	PENDING_UDP,
-	PENDING_UDP6,
-	PENDING_UDPLITE,
-	PENDING_UDPLITE6,
-	/* answered: InNoRoutes; else forwarded */
-	PENDING_FORWARD,
-	PENDING_FORWARD6,
-	/* to an address that is not the host's; answered: InNoRoutes; else
-	 * InAddrErrors */
-	PENDING_FOREIGN6,
+/* One packet that waits. */
+struct pending_entry {
+	uint64_t flow;    /* its name, from flow_hash(); 0: decided */
+	uint64_t time_ns; /* when it came */
+	uint64_t older;   /* of the ring only */
+	uint32_t len;
+	uint32_t note; /* for whoever settles it */
+	uint8_t kind;
 };
 
-int pending_create(struct pending **ret_pending);
+/**
+ * typedef pending_settle - a packet goes that nothing has answered
+ *
+ * Must not touch the ring.
+ */
+typedef void pending_settle(struct sp_observer *o,
+			    const struct pending_entry *entry);
+
+/**
+ * pending_create() - make a ring
+ * @wait_ns: packet time after which silence is the answer
+ *
+ * Return: 0; -ENOMEM.
+ */
+int pending_create(uint64_t wait_ns, pending_settle *settle,
+		   struct pending **ret_pending);
 void pending_destroy(struct pending *pending);
 
-/**
- * pending_add() - let a packet wait
- * @addrs: source, then destination
- * @tag: what tells it from others between these two, as flow_tag() or the like;
- *       the error quotes it; below 2^56
- * @len: for pending_find()
- */
-void pending_add(struct sp_observer *o, enum pending_kind kind,
-		 const uint8_t *addrs, bool ipv6, uint64_t tag, uint32_t len);
+/* Name a packet between @addrs, source and destination, in this ring. */
+uint64_t pending_flow(const struct pending *pending, const uint8_t *addrs,
+		      bool ipv6, uint64_t tag);
 
-/* Whether such a packet waits still, and its @len; the newest if several do. */
-bool pending_find(struct sp_observer *o, enum pending_kind kind,
-		  const uint8_t *addrs, bool ipv6, uint64_t tag,
-		  uint32_t *ret_len);
+/* Let a packet wait; .time_ns and .older are set here. */
+void pending_add(struct sp_observer *o, struct pending *pending,
+		 const struct pending_entry *entry);
 
-/**
- * pending_answer() - an error for such a packet left
- *
- * Return: false if none waits.
- */
-bool pending_answer(struct sp_observer *o, enum pending_kind kind,
-		    const uint8_t *addrs, bool ipv6, uint64_t tag);
+/* Return: the newest undecided packet of that name, or NULL. To decide it,
+ * set its flow to 0. Valid until the next call. */
+struct pending_entry *pending_find(struct pending *pending, uint64_t flow);
 
-/* Decide what has waited long enough at o->now_ns. */
-void pending_expire(struct sp_observer *o);
-/* Decide everything. */
-void pending_flush(struct sp_observer *o);
+/* Settle what has waited long enough at o->now_ns. */
+void pending_expire(struct sp_observer *o, struct pending *pending);
+/* Settle everything. */
+void pending_flush(struct sp_observer *o, struct pending *pending);
 /* When the first one will have waited long enough; UINT64_MAX if none waits. */
 uint64_t pending_next_ns(const struct pending *pending);
 

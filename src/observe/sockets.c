@@ -60,7 +60,7 @@ struct sockets {
 	bool learn_ports;
 	uint8_t half_open
 		[FILTER_SIZE]; /* how many names fall here, up to 255 */
-	struct udp_space udp[4];
+	struct udp_space udp[NR_UDP_SPACES];
 };
 
 static bool bit_get(const uint64_t *bits, uint16_t i)
@@ -130,6 +130,8 @@ enum udp_port udp_port_state(const struct sockets *sockets, unsigned space,
 {
 	const struct udp_space *udp = &sockets->udp[space];
 
+	if (!port) /* nobody can listen on it */
+		return UDP_CLOSED;
 	if (bit_get(udp->told, port))
 		return UDP_OPEN;
 	if (bit_get(udp->sent, port))
@@ -151,7 +153,7 @@ void udp_port_sent(struct sockets *sockets, unsigned space, uint16_t port)
 {
 	struct udp_space *udp = &sockets->udp[space];
 
-	if (bit_get(udp->sent, port))
+	if (!port || bit_get(udp->sent, port))
 		return;
 	bit_set(udp->sent, port);
 	bit_clear(udp->refused, port);

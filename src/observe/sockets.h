@@ -26,7 +26,11 @@ enum udp_port {
 	UDP_OPEN,
 };
 
-#define UDP_SPACE(ipv6, lite) (((lite) ? 2u : 0u) + ((ipv6) ? 1u : 0u))
+/* Ports of UDP and UDP-Lite, over IPv4 and IPv6, are four different things. */
+#define UDP_SPACE(ipv6, lite)    (((lite) ? 2u : 0u) + ((ipv6) ? 1u : 0u))
+#define UDP_SPACE_IS_IPV6(space) ((space)&1)
+#define UDP_SPACE_IS_LITE(space) ((space)&2)
+#define NR_UDP_SPACES            4u
 
 int sockets_create(const struct sp_observer_opts *opts,
 		   struct sockets **ret_sockets);

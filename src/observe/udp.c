@@ -142,6 +142,44 @@ static void input_group(struct sp_observer *o, const struct udp *udp,
 		UDP_INC(o, udp->payload->ipv6, udp->lite, InDatagrams);
 }
 
+static uint64_t flow_of(const struct sp_observer *o, const uint8_t *addrs,
+			unsigned space, uint16_t sport, uint16_t dport)
+{
+	return pending_flow(o->pending, addrs, UDP_SPACE_IS_IPV6(space),
+			    flow_tag(sport, dport, (uint8_t)space));
+}
+
+static void wait_for_answer(struct sp_observer *o, const struct udp *udp)
+{
+	struct pending_entry entry = {
+		.flow = flow_of(o, udp->payload->addrs, udp->space, udp->sport,
+				udp->dport),
+		.kind = (uint8_t)udp->space,
+	};
+
+	pending_add(o, o->pending, &entry);
+}
+
+void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
+		uint16_t sport, uint16_t dport)
+{
+	struct pending_entry *entry = pending_find(
+		o->pending, flow_of(o, addrs, space, sport, dport));
+
+	if (entry) {
+		UDP_INC(o, UDP_SPACE_IS_IPV6(space), UDP_SPACE_IS_LITE(space),
+			NoPorts);
+		entry->flow = 0;
+	}
+	udp_port_refused(o->sockets, space, dport);
+}
+
+void udp_settle(struct sp_observer *o, unsigned space)
+{
+	UDP_INC(o, UDP_SPACE_IS_IPV6(space), UDP_SPACE_IS_LITE(space),
+		InDatagrams);
+}
+
 static void input_unicast(struct sp_observer *o, const struct udp *udp,
 			  uint32_t len)
 {
@@ -156,11 +194,7 @@ static void input_unicast(struct sp_observer *o, const struct udp *udp,
 	port = udp_port_state(o->sockets, udp->space, udp->dport);
 	/* A datagram in a broadcast frame is never answered. */
 	if (port == UDP_UNDECIDED && udp->payload->to_host)
-		pending_add(o, (enum pending_kind)udp->space,
-			    udp->payload->addrs, ipv6,
-			    flow_tag(udp->sport, udp->dport,
-				     udp->payload->protocol),
-			    len);
+		wait_for_answer(o, udp);
 	else if (port == UDP_CLOSED)
 		UDP_INC(o, ipv6, udp->lite, NoPorts);
 	else
