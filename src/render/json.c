@@ -30,35 +30,38 @@ static void put_member(struct sp_text *t, const char *key, const char *value)
 	sp_text_str(t, "\"");
 }
 
-static void put_value(struct sp_render *r, const struct sp_plan_column *c,
+static void put_value(struct sp_render *r, const struct sp_plan *plan, size_t i,
 		      const struct sp_object *object, uint32_t row)
 {
-	uint64_t value = r->values[c->slot];
+	const struct sp_column *column = plan->columns[i].column;
+	uint64_t value = r->values[plan->steps[i].slot];
 
-	switch (c->format) {
+	switch (plan->steps[i].format) {
 	case SP_FORMAT_CONSTANT:
-		sp_text_s64(&r->text, c->column->value);
+		sp_text_s64(&r->text, column->value);
 		break;
 	case SP_FORMAT_ATTR:
-		sp_text_u64(&r->text, object->attr[c->column->value]);
+		sp_text_u64(&r->text, object->attr[column->value]);
 		break;
 	case SP_FORMAT_ROW:
 		sp_text_u64(&r->text, row);
 		break;
 	default:
-		if (c->column->is_signed)
+		if (column->is_signed)
 			sp_text_s64(&r->text, (int64_t)value);
 		else
 			sp_text_u64(&r->text, value);
 	}
 }
 
-static void put_column(struct sp_render *r, const struct sp_plan_column *c,
-		       const struct sp_object *object, uint32_t row,
+static void put_column(struct sp_render *r, const struct sp_plan *plan,
+		       size_t i, const struct sp_object *object, uint32_t row,
 		       bool *is_first)
 {
-	put_key(&r->text, is_first, c->column->name, c->column->name_len);
-	put_value(r, c, object, row);
+	const struct sp_column *column = plan->columns[i].column;
+
+	put_key(&r->text, is_first, column->name, column->name_len);
+	put_value(r, plan, i, object, row);
 }
 
 /* "IcmpMsg":{"InType8":2,...} */
@@ -97,7 +100,7 @@ static void put_group(struct sp_render *r, const struct sp_plan *plan,
 	for (; *i < plan->nr_columns && plan->columns[*i].group &&
 	       strcmp(plan->columns[*i].group->name, name) == 0;
 	     ++*i)
-		put_column(r, &plan->columns[*i], object, 0, &is_first);
+		put_column(r, plan, *i, object, 0, &is_first);
 	sp_text_str(&r->text, "}");
 }
 
@@ -113,13 +116,13 @@ static void put_sockstat_line(struct sp_render *r, const struct sp_plan *plan,
 	sp_text_bytes(&r->text, name, len - 1);
 	sp_text_str(&r->text, "\":{");
 	for (; *i < plan->nr_columns; ++*i) {
-		const struct sp_plan_column *c = &plan->columns[*i];
+		const struct sp_column *column = plan->columns[*i].column;
 
-		if (strncmp(c->column->name, name, len) != 0)
+		if (strncmp(column->name, name, len) != 0)
 			break;
-		put_key(&r->text, &is_first, c->column->name + len,
-			c->column->name_len - len);
-		put_value(r, c, NULL, 0);
+		put_key(&r->text, &is_first, column->name + len,
+			column->name_len - len);
+		put_value(r, plan, *i, NULL, 0);
 	}
 	sp_text_str(&r->text, "}");
 }
@@ -137,7 +140,7 @@ static void put_groups(struct sp_render *r, const struct sp_file_ref *ref,
 			sp_text_str(&r->text, ",");
 		if (is_sockstat) {
 			put_sockstat_line(r, plan, &i);
-		} else if (plan->columns[i].format == SP_FORMAT_TYPES) {
+		} else if (plan->steps[i].format == SP_FORMAT_TYPES) {
 			put_types(r, plan,
 				  ref->file == SP_FILE_SNMP ? "IcmpMsg"
 							    : "Icmp6Msg");
@@ -156,7 +159,7 @@ static void put_row(struct sp_render *r, enum sp_file file, uint32_t row)
 
 	sp_text_str(&r->text, "{");
 	for (size_t i = 0; i < plan->nr_columns; i++)
-		put_column(r, &plan->columns[i], NULL, row, &is_first);
+		put_column(r, plan, i, NULL, row, &is_first);
 	sp_text_str(&r->text, "}");
 }
 

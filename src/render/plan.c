@@ -3,7 +3,7 @@
  * render/plan.c - make a plan: choose columns, find their cells, lay out text.
  *
  * Three steps: list_columns() fills the columns in the order of the file, with
- * the cell of each in place of its slot; make_ranges() turns the cells into
+ * the cell of each; make_ranges() turns the cells into
  * ranges and the columns' cells into slots; lay_text() writes the constant
  * text.
  */
@@ -138,9 +138,10 @@ int sp_plan_init(struct sp_plan *plan, enum sp_file file)
 
 	*plan = (struct sp_plan){.schema = 0};
 	plan->columns = calloc(nr, sizeof(*plan->columns));
+	plan->steps = calloc(nr, sizeof(*plan->steps));
 	plan->ranges = calloc(nr + 2, sizeof(*plan->ranges));
 	plan->leads = calloc(1, leads_len_max(file));
-	if (plan->columns && plan->ranges && plan->leads)
+	if (plan->columns && plan->steps && plan->ranges && plan->leads)
 		return 0;
 	sp_plan_fini(plan);
 	return -ENOMEM;
@@ -149,6 +150,7 @@ int sp_plan_init(struct sp_plan *plan, enum sp_file file)
 void sp_plan_fini(struct sp_plan *plan)
 {
 	free(plan->columns);
+	free(plan->steps);
 	free(plan->ranges);
 	free(plan->leads);
 	*plan = (struct sp_plan){.schema = 0};
@@ -254,9 +256,10 @@ static int list_group(struct sp_plan *plan, const struct making *m,
 		*c = (struct sp_plan_column){
 			.column = column,
 			.group = columns,
-			.slot = cell,
-			.format = (uint8_t)format_of(m->file, column),
+			.cell = cell,
 		};
+		plan->steps[plan->nr_columns].format =
+			(uint16_t)format_of(m->file, column);
 		plan->nr_columns++;
 	}
 	return 0;
@@ -271,11 +274,10 @@ static int list_columns(struct sp_plan *plan, const struct making *m)
 		int err;
 
 		if (!spec->groups[g]) {
-			plan->columns[plan->nr_columns++] =
-				(struct sp_plan_column){
-					.slot = NO_CELL,
-					.format = SP_FORMAT_TYPES,
-				};
+			plan->columns[plan->nr_columns] =
+				(struct sp_plan_column){.cell = NO_CELL};
+			plan->steps[plan->nr_columns].format = SP_FORMAT_TYPES;
+			plan->nr_columns++;
 			continue;
 		}
 		err = list_group(plan, m, spec->groups[g]);
@@ -337,9 +339,9 @@ static void make_ranges(struct sp_plan *plan, uint32_t in_cell,
 	for (size_t i = 0; i < plan->nr_columns; i++) {
 		const struct sp_column *column = plan->columns[i].column;
 
-		if (plan->columns[i].slot != NO_CELL &&
+		if (plan->columns[i].cell != NO_CELL &&
 		    column->source == SP_SOURCE_CELL)
-			add_range(plan, plan->columns[i].slot, 1);
+			add_range(plan, plan->columns[i].cell, 1);
 	}
 	if (in_cell != NO_CELL)
 		add_range(plan, in_cell, NR_TYPES);
@@ -351,7 +353,8 @@ static void make_ranges(struct sp_plan *plan, uint32_t in_cell,
 		slot += plan->ranges[i].nr;
 	}
 	for (size_t i = 0; i < plan->nr_columns; i++)
-		plan->columns[i].slot = slot_of(plan, plan->columns[i].slot);
+		plan->steps[i].slot =
+			(uint16_t)slot_of(plan, plan->columns[i].cell);
 	plan->in_slot = slot_of(plan, in_cell);
 	plan->out_slot = slot_of(plan, out_cell);
 }
@@ -427,9 +430,10 @@ static void lay_text(struct sp_plan *plan, enum style style)
 {
 	plan->leads_len = 0;
 	for (size_t i = 0; i < plan->nr_columns; i++) {
-		struct sp_plan_column *c = &plan->columns[i];
+		struct sp_plan_step *c = &plan->steps[i];
 
-		c->lead_off = (uint32_t)plan->leads_len;
+		c->lead_off = (uint16_t)plan->leads_len;
+		c->lead_len = 0;
 		if (c->format == SP_FORMAT_TYPES || style == STYLE_ROWS)
 			continue;
 		if (style == STYLE_PAIRS)

@@ -52,13 +52,18 @@ enum sp_format {
 	SP_FORMAT_ROW,   /* the number of the row */
 };
 
+/* What each reading needs of a column, kept small and apart from the rest. */
+struct sp_plan_step {
+	uint16_t slot;
+	uint16_t lead_off; /* text before the figure */
+	uint16_t lead_len;
+	uint16_t format; /* enum sp_format */
+};
+
 struct sp_plan_column {
 	const struct sp_column *column; /* NULL for SP_FORMAT_TYPES */
 	const struct sp_column_group *group;
-	uint32_t slot;
-	uint32_t lead_off; /* text before the figure */
-	uint16_t lead_len;
-	uint8_t format; /* enum sp_format */
+	uint32_t cell; /* while the plan is made */
 };
 
 struct sp_plan_range {
@@ -71,6 +76,7 @@ struct sp_plan {
 	uint64_t schema; /* id; 0: not made yet */
 	enum sp_layout layout;
 	struct sp_plan_column *columns;
+	struct sp_plan_step *steps; /* one a column */
 	size_t nr_columns;
 	struct sp_plan_range *ranges;
 	size_t nr_ranges;

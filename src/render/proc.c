@@ -75,17 +75,19 @@ static void put_icmp6_types(struct sp_render *r, const struct sp_plan *plan)
 	}
 }
 
-/* The figure of @c, where it is not the plain sum. */
-static char *put_special(char *p, const struct sp_plan_column *c,
+/* The figure of column @i, where it is not the plain sum. */
+static char *put_special(char *p, const struct sp_plan *plan, size_t i,
 			 const struct sp_object *object, uint64_t value)
 {
-	switch (c->format) {
+	int32_t constant = plan->columns[i].column->value;
+
+	switch (plan->steps[i].format) {
 	case SP_FORMAT_AT_LEAST_0:
 		return sp_put_u64(p, (int64_t)value < 0 ? 0 : value);
 	case SP_FORMAT_CONSTANT:
-		return sp_put_s64(p, c->column->value);
+		return sp_put_s64(p, constant);
 	case SP_FORMAT_ATTR:
-		return sp_put_u64(p, object->attr[c->column->value]);
+		return sp_put_u64(p, object->attr[constant]);
 	default:
 		return sp_put_u64(p, value);
 	}
@@ -97,24 +99,24 @@ static void put_columns(struct sp_render *r, const struct sp_plan *plan,
 	struct sp_text *t = &r->text;
 
 	for (size_t i = 0; i < plan->nr_columns; i++) {
-		const struct sp_plan_column *c = &plan->columns[i];
-		const char *lead = plan->leads + c->lead_off;
-		uint64_t value = r->values[c->slot];
+		const struct sp_plan_step *step = &plan->steps[i];
+		const char *lead = plan->leads + step->lead_off;
+		uint64_t value = r->values[step->slot];
 		char *p;
 
-		if (c->format == SP_FORMAT_TYPES) {
+		if (step->format == SP_FORMAT_TYPES) {
 			if (is_v6)
 				put_icmp6_types(r, plan);
 			else
 				put_icmpmsg(r, plan);
 			continue;
 		}
-		p = sp_text_reserve(t, c->lead_len + 8 + SP_TEXT_U64_MAX);
-		p = c->lead_len <= 8 ? sp_put_short(p, lead, c->lead_len)
-				     : sp_put_bytes(p, lead, c->lead_len);
-		p = c->format == SP_FORMAT_CELL
+		p = sp_text_reserve(t, step->lead_len + 8 + SP_TEXT_U64_MAX);
+		p = step->lead_len <= 8 ? sp_put_short(p, lead, step->lead_len)
+					: sp_put_bytes(p, lead, step->lead_len);
+		p = step->format == SP_FORMAT_CELL
 			    ? sp_put_u64(p, value)
-			    : put_special(p, c, object, value);
+			    : put_special(p, plan, i, object, value);
 		sp_text_commit(t, p);
 	}
 	sp_text_str(t, "\n");
@@ -143,7 +145,7 @@ static void put_dev_row(struct sp_render *r, const struct sp_object *dev)
 		uint64_t value = 0;
 
 		if (i < plan->nr_columns)
-			value = r->values[plan->columns[i].slot];
+			value = r->values[plan->steps[i].slot];
 		*p++ = ' ';
 		p = sp_put_u64_right(p, value, dev_widths[i]);
 	}
@@ -174,13 +176,13 @@ static void put_softnet_row(struct sp_render *r, uint32_t row)
 	char *p = sp_text_reserve(&r->text, 9 * (SP_COLUMNS_MAX + 1));
 
 	for (size_t i = 0; i < plan->nr_columns; i++) {
-		const struct sp_plan_column *c = &plan->columns[i];
-		uint64_t value = r->values[c->slot];
+		const struct sp_plan_step *step = &plan->steps[i];
+		uint64_t value = r->values[step->slot];
 
-		if (c->format == SP_FORMAT_ROW)
+		if (step->format == SP_FORMAT_ROW)
 			value = row;
-		else if (c->format == SP_FORMAT_CONSTANT)
-			value = (uint64_t)(int64_t)c->column->value;
+		else if (step->format == SP_FORMAT_CONSTANT)
+			value = (uint32_t)plan->columns[i].column->value;
 		if (i > 0)
 			*p++ = ' ';
 		p = sp_put_hex32(p, (uint32_t)value);

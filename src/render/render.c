@@ -219,21 +219,42 @@ int sp_render_prepare(struct sp_render *render, const struct sp_file_ref *ref,
 	return err;
 }
 
+/* The first cell from @i on that is not zero. Most are zero: eight at a time. */
+static unsigned next_nonzero(const uint64_t *cells, unsigned i)
+{
+	while (i < SP_MIB_ARRAY_CELLS && !cells[i]) {
+		const uint64_t *c = &cells[++i];
+
+		while (i % 8 == 0 && i < SP_MIB_ARRAY_CELLS &&
+		       !(c[0] | c[1] | c[2] | c[3] | c[4] | c[5] | c[6] |
+			 c[7])) {
+			i += 8;
+			c += 8;
+		}
+	}
+	return i;
+}
+
 bool sp_render_next_type(const struct sp_render *render,
 			 const struct sp_plan *plan, unsigned *idx, bool *is_in,
 			 unsigned *type, uint64_t *value)
 {
-	for (; *idx < 2 * SP_MIB_ARRAY_CELLS; ++*idx) {
-		uint32_t slot = *idx < SP_MIB_ARRAY_CELLS ? plan->in_slot
-							  : plan->out_slot;
+	for (; *idx < 2 * SP_MIB_ARRAY_CELLS;
+	     *idx = (*idx | (SP_MIB_ARRAY_CELLS - 1)) + 1) {
+		unsigned i = *idx % SP_MIB_ARRAY_CELLS;
+		uint32_t slot;
 
-		*type = *idx % SP_MIB_ARRAY_CELLS;
 		*is_in = *idx < SP_MIB_ARRAY_CELLS;
-		*value = slot ? render->values[slot + *type] : 0;
-		if (*value) {
-			++*idx;
-			return true;
-		}
+		slot = *is_in ? plan->in_slot : plan->out_slot;
+		if (!slot)
+			continue;
+		i = next_nonzero(render->values + slot, i);
+		if (i == SP_MIB_ARRAY_CELLS)
+			continue;
+		*type = i;
+		*value = render->values[slot + i];
+		*idx = (*is_in ? 0 : SP_MIB_ARRAY_CELLS) + i + 1;
+		return true;
 	}
 	return false;
 }
