@@ -14,8 +14,9 @@
  *			      SP_MIB_HISTOGRAM },
  *	};
  *
- * The item's index is its id. Schemas are copied into the plane, once however
- * many MIBs use them, and stay there for as long as the plane lives.
+ * The item's index is its id. Schemas are copied into the plane, equal ones once
+ * however many MIBs use them, and stay there for as long as the plane lives.
+ * Their bytes: docs/schema-format.md.
  */
 #ifndef STATPLANE_MIB_H
 #define STATPLANE_MIB_H
@@ -44,21 +45,22 @@ enum sp_mib_kind {
 
 struct sp_mib_item {
 	const char *name; /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes */
-	const char *help; /* one line */
-	const char *unit; /* plural: "packets", "octets" */
+	const char *help; /* one line of at most 1023 bytes, or NULL */
+	const char *unit; /* plural: "packets", "octets"; at most 63 bytes, or
+			   * NULL */
 	enum sp_mib_kind kind;
 };
 
 struct sp_mib_group {
-	const char *name; /* as an item's */
+	const char *name; /* as an item's; unique in the schema */
 	const char *help;
-	const struct sp_mib_item *items;
+	const struct sp_mib_item *items; /* at least one, names unique */
 	size_t nr_items;
 };
 
 struct sp_mib_schema {
-	const char *name;
-	const struct sp_mib_group *groups;
+	const char *name; /* as an item's; prefix of its OpenMetrics names */
+	const struct sp_mib_group *groups; /* at least one */
 	size_t nr_groups;
 };
 
@@ -79,11 +81,13 @@ struct sp_mib;
  * sp_mib_create() - make an instance of a schema
  * @name: unique among the plane's MIBs, at most 63 bytes, no '/' or control
  *        characters
- * @schema: borrowed for the call, but its address identifies it: pass the same
- *        static object for every instance to have it stored only once
+ * @schema: borrowed for the call. A schema that the plane has already, with the
+ *        same content, is not stored again.
+ * @ret_mib: give it back with sp_mib_destroy()
  *
  * Return: 0; -EEXIST for a name in use; -EINVAL for a name or schema that
- * breaks the rules above; -ENOSPC if the plane is full.
+ * breaks the rules above, or one with more than SP_PERCPU_MAX_SIZE / 8 cells;
+ * -ENOSPC if the plane is full; -ENOMEM.
  *
  * Context: any thread; takes locks; may block on the file system.
  */

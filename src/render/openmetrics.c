@@ -2,17 +2,15 @@
 /*
  * render/openmetrics.c - the whole plane as OpenMetrics 1.0.0 text.
  *
- * The format wants all samples of a family together, a family being an item of
- * a schema; the plane is cheap to read object by object. So the objects of one
- * schema are listed once, with their labels written out, and then the items go
- * by in windows: as many items as fit into a fixed buffer for all objects at
- * once. For each window every object is folded once, then the window's families
- * are written. With up to a few hundred objects all items fit into one window
- * and each object is folded once. The memory is fixed; more objects than the
- * list holds are folded item by item instead.
+ * The format wants all samples of a family together, a family being an item of a
+ * schema; the plane is cheap to read object by object. So the objects of one
+ * schema are listed once, with their labels written out, and then its items go by
+ * in windows: as many items of a group as fit into a fixed buffer for all objects
+ * at once. For each window every object is folded once, then the window's families
+ * are written. With up to a few hundred objects a window is a whole group. The
+ * memory is fixed; more objects than the list holds are folded item by item.
  *
- * Family names are kept apart by a set of hashes of every name in use; a second
- * family that would have the same name gets a number behind it.
+ * docs/openmetrics.md states names, labels and types.
  */
 #include <errno.h>
 #include <stdio.h>
