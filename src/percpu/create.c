@@ -40,6 +40,7 @@ static int state_create(struct sp_plane *plane,
 	if (state == MAP_FAILED)
 		return -ENOMEM;
 	state->handle.plane = plane;
+	state->mode = sp_percpu_mode();
 	r = sp_alloc_init(&state->alloc, plane->unit_bytes, populate, plane);
 	if (r) {
 		state_destroy(state);
@@ -63,7 +64,7 @@ int sp_plane_create(const struct sp_plane_opts *opts,
 	if (r)
 		goto close;
 	plane->percpu = state;
-	plane->hdr->percpu_mode = (uint32_t)sp_percpu_mode();
+	plane->hdr->percpu_mode = (uint32_t)state->mode;
 	/* Unit 0 takes adds that have nowhere else to go: it needs memory. */
 	r = sp_plane_populate_units(plane, SP_PAGE_BYTES);
 	if (r)

@@ -5,6 +5,13 @@
  * A block is up to 16 cache lines, one accumulator each. The first and the last
  * line of the whole range are loaded under a mask, which suppresses faults: a
  * cell outside the range is never touched, and every load is aligned to a line.
+ *
+ * Of each unit the first half of the lines is added at once, the second half LAG
+ * units later. The loads of the first half make the hardware prefetcher fetch
+ * the second into the L2 cache, in buffers of its own, beside those of the loads
+ * that wait. Where memory is cold that takes a quarter off; where it is warm
+ * nothing is lost. (Prefetch instructions, by any distance, gained less and cost
+ * a third when warm.)
  */
 #include "percpu/fold.h"
 
@@ -13,6 +20,8 @@
 #include <immintrin.h>
 
 #define MAX_LINES 16
+#define LAG       8 /* 4 to 32 do the same */
+#define MIN_LAG   6 /* lines from which on it is worth it */
 #define ALL       ((__mmask8)0xff)
 
 /*
@@ -35,15 +44,20 @@ struct block {
 #define EACH_LINE(line)                                                        \
 	line(0) line(1) line(2) line(3) line(4) line(5) line(6) line(7)        \
 	line(8) line(9) line(10) line(11) line(12) line(13) line(14) line(15)
-#define ZERO(l)  __m512i acc##l = _mm512_setzero_si512();
-#define ADD(l)                                                                 \
-	if (l < nr_lines)                                                      \
-		acc##l = _mm512_add_epi64(                                     \
-			acc##l,                                                \
-			l == 0 ? _mm512_maskz_loadu_epi64(head, line)          \
-			: l == nr_lines - 1                                    \
-				? _mm512_maskz_loadu_epi64(tail, line + 64 * l) \
-				: _mm512_loadu_si512(line + 64 * l));
+#define ZERO(l) __m512i acc##l = _mm512_setzero_si512();
+#define ADD(l, line)                                                           \
+	acc##l = _mm512_add_epi64(                                             \
+		acc##l,                                                        \
+		l == 0              ? _mm512_maskz_loadu_epi64(head, line)     \
+		: l == nr_lines - 1 ? _mm512_maskz_loadu_epi64(tail,           \
+							       line + 64 * l)  \
+				    : _mm512_loadu_si512(line + 64 * l));
+#define ADD_NOW(l)                                                             \
+	if (l < nr_now)                                                        \
+		ADD(l, now)
+#define ADD_LATE(l)                                                            \
+	if (l >= nr_now && l < nr_lines)                                       \
+		ADD(l, late)
 #define STORE(l)                                                               \
 	if (l < nr_lines)                                                      \
 		_mm512_mask_storeu_epi64((void *)(out + 64 * l),               \
@@ -52,17 +66,32 @@ struct block {
 							     : ALL,            \
 					 acc##l);
 
+/* @nr_lines is a constant: all conditions on it and on line numbers are. */
 INLINE TARGET void fold_lines(const struct block *b, const size_t nr_lines)
 {
+	const size_t nr_now = nr_lines < MIN_LAG ? nr_lines
+						 : (nr_lines + 1) / 2;
 	const struct sp_fold_units units = *b->units;
 	const uint64_t off = b->line_off;
 	const uintptr_t out = b->out;
 	const __mmask8 head = b->head, tail = b->tail;
-	const char *line;
+	const char *now, *late, *ring[LAG];
+	size_t nr = 0;
 	EACH_LINE(ZERO)
 
-	SP_FOLD_FOR_EACH_UNIT (line, &units, off) {
-		EACH_LINE(ADD)
+	SP_FOLD_FOR_EACH_UNIT (now, &units, off) {
+		EACH_LINE(ADD_NOW)
+		if (nr_now == nr_lines)
+			continue;
+		if (nr >= LAG) {
+			late = ring[nr % LAG];
+			EACH_LINE(ADD_LATE)
+		}
+		ring[nr++ % LAG] = now;
+	}
+	for (size_t i = nr < LAG ? 0 : nr - LAG; i < nr; i++) {
+		late = ring[i % LAG];
+		EACH_LINE(ADD_LATE)
 	}
 	EACH_LINE(STORE)
 }

@@ -31,7 +31,8 @@
  * Memory ordering
  *   [C1] unit is populated, its bit is set -> base[cpu] = address (release).
  *        Pairs with the load in the inline add (acquire; on x86-64 every load
- *        is): an add, and all that its thread does later, comes after the bit.
+ *        is), or, for locked_base[], below: an add, and all that its thread does
+ *        later, comes after the bit.
  */
 #include <errno.h>
 #include <sched.h>
@@ -123,26 +124,62 @@ static bool open_fast_path(struct sp_percpu_state *state)
 static char *locked_unit(struct sp_percpu_state *state)
 {
 	int cpu = sched_getcpu();
+	uintptr_t unit;
 
-	if (cpu < 0 || !unit_ready(state, (unsigned)cpu))
+	if (cpu < 0 || cpu >= SP_PERCPU_MAX_CPUS)
 		return shared_unit(state);
-	return sp_plane_unit(state->handle.plane, 1 + (uint32_t)cpu);
+	/* [C1] */
+	unit = __atomic_load_n(&state->locked_base[cpu], __ATOMIC_ACQUIRE);
+	if (__builtin_expect(!unit, 0)) {
+		if (!unit_ready(state, (unsigned)cpu))
+			return shared_unit(state);
+		unit = (uintptr_t)sp_plane_unit(state->handle.plane,
+						1 + (uint32_t)cpu);
+		/* [C1] */
+		__atomic_store_n(&state->locked_base[cpu], unit,
+				 __ATOMIC_RELEASE);
+	}
+	return (char *)unit;
+}
+
+/* The handle is the first member of the state. */
+static struct sp_percpu_state *state_of(const struct sp_percpu *percpu)
+{
+	return (struct sp_percpu_state *)(uintptr_t)percpu;
+}
+
+/* Out of line, so that the other mode does not pay for it. */
+static __attribute__((noinline)) bool rseq_add(struct sp_percpu_state *state,
+					       sp_percpu_t off, uint64_t value)
+{
+	for (int i = 0; i < TRIES && open_fast_path(state); i++)
+		if (sp_percpu_try_add(&state->handle, off, value))
+			return true;
+	return false;
+}
+
+static __attribute__((noinline)) bool
+rseq_pair_add(struct sp_percpu_state *state, sp_percpu_t off, uint64_t packets,
+	      uint64_t bytes)
+{
+	for (int i = 0; i < TRIES && open_fast_path(state); i++)
+		if (sp_pair_try_add(&state->handle, off, packets, bytes))
+			return true;
+	return false;
 }
 
 void sp_percpu_add_slow(const struct sp_percpu *percpu, sp_percpu_t off,
 			uint64_t value)
 {
-	struct sp_percpu_state *state = sp_percpu_state(percpu->plane);
+	struct sp_percpu_state *state = state_of(percpu);
 	char *unit;
 
-	if (sp_percpu_mode() == SP_PERCPU_RSEQ) {
-		for (int i = 0; i < TRIES && open_fast_path(state); i++)
-			if (sp_percpu_try_add(percpu, off, value))
-				return;
-		unit = shared_unit(state);
-	} else {
+	if (state->mode == SP_PERCPU_FALLBACK)
 		unit = locked_unit(state);
-	}
+	else if (!rseq_add(state, off, value))
+		unit = shared_unit(state);
+	else
+		return;
 	__atomic_fetch_add((uint64_t *)(void *)(unit + off), value,
 			   __ATOMIC_RELAXED);
 }
@@ -150,17 +187,15 @@ void sp_percpu_add_slow(const struct sp_percpu *percpu, sp_percpu_t off,
 void sp_pair_add_slow(const struct sp_percpu *percpu, sp_percpu_t off,
 		      uint64_t packets, uint64_t bytes)
 {
-	struct sp_percpu_state *state = sp_percpu_state(percpu->plane);
+	struct sp_percpu_state *state = state_of(percpu);
 	char *unit;
 
-	if (sp_percpu_mode() == SP_PERCPU_RSEQ) {
-		for (int i = 0; i < TRIES && open_fast_path(state); i++)
-			if (sp_pair_try_add(percpu, off, packets, bytes))
-				return;
-		unit = shared_unit(state);
-	} else {
+	if (state->mode == SP_PERCPU_FALLBACK)
 		unit = locked_unit(state);
-	}
+	else if (!rseq_pair_add(state, off, packets, bytes))
+		unit = shared_unit(state);
+	else
+		return;
 	sp_pair_locked_add((struct sp_pair *)(void *)(unit + off), packets,
 			   bytes);
 }

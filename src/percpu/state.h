@@ -7,6 +7,7 @@
  *
  * Access          adding threads       lanes' owners      allocator
  *   handle.base     slow path [C1]       -                  -
+ *   locked_base     slow path [C1]       -                  -
  *   lanes           -                    claim, release [C2] -
  *   alloc           -                    -                  under lock
  */
@@ -24,6 +25,9 @@
 
 struct sp_percpu_state {
 	struct sp_percpu handle;
+	enum sp_percpu_mode mode;
+	/* As handle.base, in FALLBACK mode, where that one must stay 0. */
+	uintptr_t locked_base[SP_PERCPU_MAX_CPUS];
 	uint64_t nr_overflow; /* adds that found no unit of their own */
 	uint32_t nr_skip;     /* slow adds that need not try to get a unit:
 			       * there was no memory a moment ago */

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cli/bench_fold.c - `statplane bench fold`: sum 116 counters over N units.
+ *
+ *   per_item   as the kernel did until 2015: for each counter, walk all CPUs by
+ *              the bitmap of possible CPUs and a table of offsets
+ *   batch      as the kernel does since: for each CPU, add all counters into a
+ *              buffer, one by one
+ *   ours       sp_percpu_fold(), and each kernel that this machine can run
+ *
+ * Warm: the same fold again and again. Cold: every line of every unit is flushed
+ * from all caches before each single fold. The units are a plane's own, at its
+ * own stride, on 4 KiB pages; N of them on a machine with fewer CPUs is a
+ * simulation of a larger one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <statplane/percpu.h>
+
+#include "cli/bench.h"
+#include "percpu/fold.h"
+#include "percpu/state.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define NR_COUNTERS 116
+#define MAX_UNITS   512
+#define MAX_WAYS    6
+#define WARM_NS     300000 /* of each warm sample, about */
+#define NR_COLD     5      /* single folds in one cold sample: the median */
+
+struct fold_bench {
+	const struct sp_bench_opts *opts;
+	struct sp_plane *plane;
+	struct sp_lane lanes[MAX_UNITS];
+	unsigned nr_lanes;
+	sp_percpu_t off;
+	uint64_t written[SP_MAX_UNITS / 64];
+	struct sp_fold_units units;
+	uint64_t unit_off[MAX_UNITS + 1]; /* as the kernel's per_cpu_offset */
+	unsigned nr_units;
+};
+
+/* One way to fold. */
+struct way {
+	const char *name; /* NULL: sp_percpu_fold() itself */
+	void (*fold)(const struct fold_bench *bench, const struct way *way,
+		     uint64_t *sum);
+	const struct sp_fold_kernel *kernel;
+	struct sp_series series;
+};
+
+static unsigned next_unit(const struct fold_bench *bench, unsigned unit)
+{
+	for (; unit < bench->nr_units; unit = (unit | 63) + 1) {
+		uint64_t word = bench->written[unit / 64] >> unit % 64;
+
+		if (word)
+			return unit + (unsigned)__builtin_ctzll(word);
+	}
+	return bench->nr_units;
+}
+
+static const volatile uint64_t *cell(const struct fold_bench *bench,
+				     unsigned unit)
+{
+	return (const void *)(bench->units.base + bench->unit_off[unit] +
+			      bench->off);
+}
+
+static void fold_per_item(const struct fold_bench *bench, const struct way *way,
+			  uint64_t *sum)
+{
+	(void)way;
+	for (unsigned i = 0; i < NR_COUNTERS; i++) {
+		uint64_t s = 0;
+
+		for (unsigned u = next_unit(bench, 0); u < bench->nr_units;
+		     u = next_unit(bench, u + 1))
+			s += cell(bench, u)[i];
+		sum[i] = s;
+	}
+}
+
+static void fold_batch(const struct fold_bench *bench, const struct way *way,
+		       uint64_t *sum)
+{
+	(void)way;
+	memset(sum, 0, NR_COUNTERS * sizeof(*sum));
+	for (unsigned u = next_unit(bench, 0); u < bench->nr_units;
+	     u = next_unit(bench, u + 1)) {
+		const volatile uint64_t *from = cell(bench, u);
+
+		for (unsigned i = 0; i < NR_COUNTERS; i++)
+			sum[i] += from[i];
+	}
+}
+
+static void fold_kernel(const struct fold_bench *bench, const struct way *way,
+			uint64_t *sum)
+{
+	way->kernel->fold(&bench->units, bench->off, NR_COUNTERS, sum);
+}
+
+static void fold_library(const struct fold_bench *bench, const struct way *way,
+			 uint64_t *sum)
+{
+	(void)way;
+	sp_percpu_fold(bench->plane, bench->off, NR_COUNTERS, sum);
+}
+
+static void flush_line(const volatile void *line)
+{
+#if defined(__x86_64__)
+	_mm_clflush((const void *)(uintptr_t)line);
+#elif defined(__aarch64__)
+	__asm__ volatile("dc	civac, %0" : : "r"(line) : "memory");
+#endif
+}
+
+static void flush(const struct fold_bench *bench)
+{
+	for (unsigned u = next_unit(bench, 0); u < bench->nr_units;
+	     u = next_unit(bench, u + 1)) {
+		for (unsigned i = 0; i < NR_COUNTERS; i += 8)
+			flush_line(cell(bench, u) + i);
+		flush_line(cell(bench, u) + NR_COUNTERS - 1);
+	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Units 0 .. @nr_units - 1 written, each counter of each with a value. */
+static int grow(struct fold_bench *bench, unsigned nr_units)
+{
+	int r;
+
+	for (; 1 + bench->nr_lanes < nr_units; bench->nr_lanes++) {
+		struct sp_lane *lane = &bench->lanes[bench->nr_lanes];
+
+		r = sp_lane_claim(bench->plane, lane);
+		if (r)
+			return r;
+		for (unsigned i = 0; i < NR_COUNTERS; i++)
+			sp_lane_add(lane, bench->off + 8 * i,
+				    lane->unit * 1000003ull + i);
+	}
+	bench->units = sp_percpu_units(bench->plane, bench->written);
+	bench->nr_units = bench->plane->nr_units;
+	for (unsigned u = 0; u < bench->nr_units; u++)
+		bench->unit_off[u] = u * bench->units.stride;
+	return 0;
+}
+
+static double once(const struct fold_bench *bench, const struct way *way)
+{
+	static uint64_t sum[NR_COUNTERS];
+	uint64_t start = sp_bench_ticks();
+
+	way->fold(bench, way, sum);
+	return sp_bench_ns(sp_bench_ticks() - start);
+}
+
+static double warm(const struct fold_bench *bench, const struct way *way)
+{
+	static uint64_t sum[NR_COUNTERS];
+	unsigned nr = 1 + (unsigned)(WARM_NS / (once(bench, way) + 1));
+	uint64_t start;
+
+	once(bench, way);
+	start = sp_bench_ticks();
+	for (unsigned i = 0; i < nr; i++)
+		way->fold(bench, way, sum);
+	return sp_bench_ns(sp_bench_ticks() - start) / nr;
+}
+
+static double cold(const struct fold_bench *bench, const struct way *way)
+{
+	double ns[NR_COLD], t;
+
+	for (unsigned i = 0; i < NR_COLD; i++) {
+		unsigned at = i;
+
+		flush(bench);
+		t = once(bench, way);
+		for (; at && ns[at - 1] > t; at--)
+			ns[at] = ns[at - 1];
+		ns[at] = t;
+	}
+	return ns[NR_COLD / 2];
+}
+
+/* All ways must agree before any is timed. */
+static int check(const struct fold_bench *bench, const struct way *ways,
+		 unsigned nr_ways)
+{
+	static uint64_t want[NR_COUNTERS], got[NR_COUNTERS];
+
+	fold_per_item(bench, NULL, want);
+	for (unsigned w = 0; w < nr_ways; w++) {
+		memset(got, 0xee, sizeof(got));
+		ways[w].fold(bench, &ways[w], got);
+		if (memcmp(want, got, sizeof(want)))
+			return -EIO;
+	}
+	return 0;
+}
+
+static void
+measure(const struct fold_bench *bench, struct way *ways, unsigned nr_ways,
+	double (*time)(const struct fold_bench *bench, const struct way *way))
+{
+	for (unsigned w = 0; w < nr_ways; w++)
+		ways[w].series.nr = 0;
+	for (unsigned r = 0; r < bench->opts->nr_rounds; r++)
+		for (unsigned i = 0; i < nr_ways; i++) {
+			unsigned w = r % 2 ? nr_ways - 1 - i : i;
+
+			sp_series_add(&ways[w].series, time(bench, &ways[w]));
+		}
+}
+
+static void report(const struct fold_bench *bench, const struct way *ways,
+		   unsigned nr_ways, unsigned nr_units, const char *heat)
+{
+	char name[64];
+
+	for (unsigned w = 1; w < nr_ways; w++) {
+		snprintf(name, sizeof(name), "fold/%u/%s%s%s", nr_units, heat,
+			 ways[w].name ? "/" : "",
+			 ways[w].name ? ways[w].name : "");
+		sp_bench_case(bench->opts, "fold", name, &ways[w].series,
+			      "per_item", &ways[0].series);
+	}
+	if (!bench->opts->json) {
+		snprintf(name, sizeof(name), "  (per_item, %s)", heat);
+		sp_bench_case(bench->opts, "fold", name, &ways[0].series, NULL,
+			      NULL);
+	}
+}
+
+static int run(struct fold_bench *bench, struct way *ways, unsigned nr_ways)
+{
+	static const unsigned sizes[] = {2, 16, 64, 160, MAX_UNITS};
+	int r;
+
+	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		r = grow(bench, sizes[s]);
+		if (!r)
+			r = check(bench, ways, nr_ways);
+		if (r)
+			return r;
+		measure(bench, ways, nr_ways, warm);
+		report(bench, ways, nr_ways, sizes[s], "warm");
+		measure(bench, ways, nr_ways, cold);
+		report(bench, ways, nr_ways, sizes[s], "cold");
+	}
+	return 0;
+}
+
+static unsigned list_ways(struct way *ways)
+{
+	unsigned nr = 0;
+
+	ways[nr++] = (struct way){.name = "per_item", .fold = fold_per_item};
+	ways[nr++] = (struct way){.fold = fold_library};
+	for (size_t k = 0; k < sp_fold_nr_kernels && nr < MAX_WAYS - 1; k++)
+		if (sp_fold_kernels[k] != sp_fold_best() &&
+		    sp_fold_kernels[k]->usable())
+			ways[nr++] = (struct way){
+				.name = sp_fold_kernels[k]->name,
+				.fold = fold_kernel,
+				.kernel = sp_fold_kernels[k],
+			};
+	ways[nr++] = (struct way){.name = "batch2015", .fold = fold_batch};
+	return nr;
+}
+
+int sp_bench_fold(const struct sp_bench_opts *opts)
+{
+	const struct sp_plane_opts plane_opts = {
+		.sz = sizeof(plane_opts),
+		.program = "bench fold",
+		.nr_cpus = 1,
+		.nr_lanes = MAX_UNITS - 1,
+	};
+	static struct fold_bench bench;
+	struct way ways[MAX_WAYS] = {0};
+	unsigned nr_ways = list_ways(ways);
+	int r;
+
+	bench.opts = opts;
+	r = sp_plane_create(&plane_opts, &bench.plane);
+	if (r)
+		goto out;
+	r = sp_percpu_alloc(bench.plane, NR_COUNTERS * 8, 8, &bench.off);
+	for (unsigned w = 0; w < nr_ways && !r; w++)
+		r = sp_series_init(&ways[w].series, opts->nr_rounds);
+	if (r)
+		goto out;
+	sp_bench_pin(0);
+	sp_bench_begin(opts, "Fold of 116 counters over N written units");
+	sp_bench_note(opts, "fold/N/* without a name: the library, by %s",
+		      sp_fold_best()->name);
+	r = run(&bench, ways, nr_ways);
+	sp_bench_note(opts,
+		      "\nPeer per_item: walk all units once for each counter. "
+		      "More units than CPUs\nare a simulation: one CPU reads "
+		      "what it wrote itself. Units %llu bytes apart.",
+		      (unsigned long long)bench.units.stride);
+out:
+	if (r)
+		fprintf(stderr, "statplane bench fold: %s\n", strerror(-r));
+	for (unsigned w = 0; w < nr_ways; w++)
+		sp_series_fini(&ways[w].series);
+	while (bench.nr_lanes)
+		sp_lane_release(&bench.lanes[--bench.nr_lanes]);
+	sp_plane_close(bench.plane);
+	return r ? EXIT_FAILURE : EXIT_SUCCESS;
+}
