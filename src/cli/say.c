@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cli/say.c - messages, and the end of standard output.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool line_marked;
+
+void sp_cli_mark_line(void)
+{
+	line_marked = true;
+}
+
+void sp_cli_wipe_line(void)
+{
+	if (line_marked)
+		fputs("\r\033[K", stderr);
+	line_marked = false;
+}
+
+int sp_cli_error(const char *format, ...)
+{
+	va_list args;
+
+	sp_cli_wipe_line();
+	fputs("statplane: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return SP_EXIT_FAILURE;
+}
+
+int sp_cli_usage(const char *command, const char *format, ...)
+{
+	va_list args;
+
+	sp_cli_wipe_line();
+	fputs("statplane: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\nTry 'statplane%s%s --help'.\n", *command ? " " : "",
+		command);
+	return SP_EXIT_USAGE;
+}
+
+/* Why an earlier write failed: stdio does not keep it. */
+static int earlier_error(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) ? EPIPE : EIO;
+}
+
+int sp_cli_finish(int status)
+{
+	int error = 0;
+
+	if (fflush(stdout))
+		error = errno;
+	else if (ferror(stdout))
+		error = earlier_error();
+	if (!error)
+		return status;
+	if (error == EPIPE)
+		return 128 + SIGPIPE;
+	return sp_cli_error("cannot write to standard output: %s",
+			    strerror(error));
+}
+
+int sp_cli_write(void *ctx, const char *text, size_t len)
+{
+	errno = 0;
+	if (fwrite(text, 1, len, ctx) == len)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+const char *sp_cli_reason(int error)
+{
+	switch (error) {
+	case -EBADMSG:
+		return "it is no plane, or its contents contradict each other";
+	case -EPROTO:
+		return "it was made by a version of statplane that this one "
+		       "does not understand";
+	case -EAGAIN:
+		return "it changed all the time while it was read; try again";
+	case -ESTALE:
+		return "what was read went away; try again";
+	default:
+		return strerror(-error);
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cli/tree.c - the files of a plane as a directory that tools take for /proc.
+ */
+#include "cli/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define TEMPORARY_MAX (SP_RENDER_NAME_MAX + 16)
+
+/* A directory; one that is there already is fine. Return: 0, -errno. */
+static int make_directory(int dir, const char *name)
+{
+	struct stat st;
+
+	if (!mkdirat(dir, name, 0777))
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	if (fstatat(dir, name, &st, 0))
+		return -errno;
+	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
+static int refuse(const char *path, const char *name, int error)
+{
+	return sp_cli_error("cannot write %s%s%s: %s", path, *name ? "/" : "",
+			    name, strerror(-error));
+}
+
+/* Return: a descriptor of @path, -errno. */
+static int open_root(const char *path)
+{
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return dir < 0 ? -errno : dir;
+}
+
+int sp_tree_prepare(const char *path)
+{
+	int dir, r = make_directory(AT_FDCWD, path);
+
+	if (r)
+		return refuse(path, "", r);
+	dir = open_root(path);
+	if (dir < 0)
+		return refuse(path, "", dir);
+	r = make_directory(dir, "net");
+	if (!r && faccessat(dir, "net", W_OK | X_OK, AT_EACCESS))
+		r = -errno;
+	close(dir);
+	return r ? refuse(path, "net", r) : SP_EXIT_OK;
+}
+
+/* net/.snmp.1234: hidden, and not that of another run into the same place. */
+static void temporary_name(const char *name, char temporary[TEMPORARY_MAX])
+{
+	const char *slash = strrchr(name, '/');
+	int parent = slash ? (int)(slash + 1 - name) : 0;
+
+	snprintf(temporary, TEMPORARY_MAX, "%.*s.%s.%d", parent, name,
+		 name + parent, getpid());
+}
+
+/* The directories above @name, below @dir. */
+static int make_parents(int dir, const char *name)
+{
+	char parent[SP_RENDER_NAME_MAX];
+
+	for (const char *slash = strchr(name, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		int r;
+
+		memcpy(parent, name, (size_t)(slash - name));
+		parent[slash - name] = '\0';
+		r = make_directory(dir, parent);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* @name's text beside its place. Return: 0, -errno. */
+static int write_temporary(struct sp_render *render, int dir, const char *name)
+{
+	char temporary[TEMPORARY_MAX];
+	FILE *file;
+	int fd, r;
+
+	r = make_parents(dir, name);
+	if (r)
+		return r;
+	temporary_name(name, temporary);
+	fd = openat(dir, temporary,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0666);
+	if (fd < 0)
+		return -errno;
+	file = fdopen(fd, "w");
+	if (!file) {
+		close(fd);
+		return -ENOMEM;
+	}
+	r = sp_render_file(render, name, sp_cli_write, file);
+	errno = 0;
+	if (fclose(file) && !r)
+		r = errno ? -errno : -EIO;
+	return r;
+}
+
+static int take_place(int dir, const char *name)
+{
+	char temporary[TEMPORARY_MAX];
+
+	temporary_name(name, temporary);
+	return renameat(dir, temporary, dir, name) ? -errno : 0;
+}
+
+static void remove_temporaries(struct sp_render *render, int dir)
+{
+	char name[SP_RENDER_NAME_MAX], temporary[TEMPORARY_MAX];
+	uint64_t cursor = 0;
+
+	while (sp_render_next_file(render, &cursor, name) == 0) {
+		temporary_name(name, temporary);
+		unlinkat(dir, temporary, 0);
+	}
+}
+
+/* First all texts, then all places. Return: 0, -errno with @name. */
+static int write_all(struct sp_render *render, int dir,
+		     char name[SP_RENDER_NAME_MAX])
+{
+	uint64_t cursor = 0;
+	int r = 0;
+
+	while (!r && sp_render_next_file(render, &cursor, name) == 0)
+		r = write_temporary(render, dir, name);
+	cursor = 0;
+	while (!r && sp_render_next_file(render, &cursor, name) == 0)
+		r = take_place(dir, name);
+	if (r)
+		remove_temporaries(render, dir);
+	return r;
+}
+
+int sp_tree_write(struct sp_render *render, const char *path)
+{
+	char name[SP_RENDER_NAME_MAX] = "";
+	int dir = open_root(path);
+	int r;
+
+	if (dir < 0)
+		return refuse(path, "", dir);
+	r = write_all(render, dir, name);
+	close(dir);
+	return r ? refuse(path, name, r) : SP_EXIT_OK;
+}
