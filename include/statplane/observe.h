@@ -52,7 +52,9 @@ struct sp_observer_opts {
 	const struct sp_lane *lane;      /* outlives the observer */
 	uint32_t linktype;               /* of all frames */
 	const uint8_t *mac;              /* six octets, NULL: go by direction and
-					  * by source address */
+					  * by source address; a frame from the
+					  * host to itself then passes both ways,
+					  * as on a loopback device */
 	const struct sp_addr *addrs;     /* borrowed for the call */
 	size_t nr_addrs;
 	const struct sp_listen *listens; /* borrowed */
@@ -61,7 +63,9 @@ struct sp_observer_opts {
 	size_t nr_groups;
 	bool learn_ports;  /* a UDP port is open unless an ICMP port unreachable
 			    * says no; without it only @listens and ports that
-			    * the host sends from are open */
+			    * the host sends from are open. Multicasts and
+			    * broadcasts, which no error answers, always go by
+			    * the latter */
 	bool forward;      /* the host is a router */
 	uint16_t vlan_id;  /* 0: untagged frames only */
 	enum sp_checksum_mode checksum;
@@ -112,15 +116,20 @@ struct sp_observer_stats {
 	uint64_t nr_offloaded;     /* checksums not filled in by offload */
 	uint64_t nr_reasm_evicted; /* queues that went for want of room */
 	uint64_t nr_sockets_evicted;
-	uint64_t nr_ports_evicted; /* undecided UDP datagrams counted early */
-	uint64_t nr_groups_refused; /* joins beyond the limit */
+	uint64_t nr_ports_evicted; /* packets whose fate was still open (UDP
+				    * datagrams, packets to pass on), counted
+				    * early for want of room */
+	uint64_t nr_groups_refused; /* reports of groups or sources beyond the
+				     * limit */
 };
 
 SP_API void sp_observer_stats(const struct sp_observer *observer,
 			      struct sp_observer_stats *ret_stats);
 
 /*
- * Learning who was observed, from the frames alone.
+ * Learning who was observed, from the frames alone: its MAC address if there
+ * are any, its addresses, and whether it is a router. Memory is bounded whatever
+ * the frames hold; some thousand frames are mostly enough.
  */
 struct sp_learner;
 
@@ -133,11 +142,20 @@ struct sp_learned {
 	char reason[128];    /* why this host, for a person to read */
 };
 
+/**
+ * sp_learner_create() - start to learn
+ * @mac: six octets if it is known already, only addresses are learnt then; or
+ *       NULL
+ *
+ * Return: 0; -EINVAL for an unknown link type; -ENOMEM.
+ */
 SP_API int sp_learner_create(uint32_t linktype, const uint8_t *mac,
 			     struct sp_learner **ret_learner);
+/* Allocates nothing and cannot fail. */
 SP_API void sp_learner_frames(struct sp_learner *learner,
 			      const struct sp_frame *frames, size_t nr);
-/* Return: 0; -ENODATA if no frame told anything. */
+/* Return: 0; -ENODATA if no frame told anything; -ENOMEM. May be asked again
+ * after more frames. */
 SP_API int sp_learner_result(const struct sp_learner *learner,
 			     struct sp_learned *ret_learned);
 SP_API void sp_learner_destroy(struct sp_learner *learner);

@@ -114,6 +114,17 @@ static enum route route_multicast(const struct sp_observer *o,
 	return ROUTE_MULTICAST;
 }
 
+/* Over the loopback device: its output route is its input route. */
+static enum route route_looped(const struct sp_observer *o, const uint8_t *ip)
+{
+	const uint8_t *dst = ip + 16;
+
+	if (is_multicast4(dst))
+		return host_in_group4(o->host, dst) ? ROUTE_MULTICAST
+						    : ROUTE_NONE;
+	return host_is_broadcast4(o->host, dst) ? ROUTE_BROADCAST : ROUTE_LOCAL;
+}
+
 static enum route route_input(const struct sp_observer *o, const uint8_t *ip)
 {
 	const uint8_t *src = ip + 12, *dst = ip + 16;
@@ -294,7 +305,8 @@ void ipv4_input(struct sp_observer *o, struct packet *packet)
 	count_ecn(o, packet->data);
 	if (!is_header_good(o, packet))
 		return;
-	route = route_input(o, packet->data);
+	route = packet->looped ? route_looped(o, packet->data)
+			       : route_input(o, packet->data);
 	if (route == ROUTE_NONE || !are_options_good(o, packet))
 		return;
 	count_cast(o, route, packet->len);

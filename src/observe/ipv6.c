@@ -469,7 +469,7 @@ static bool is_header_good(struct sp_observer *o, struct packet *packet)
 	const uint8_t *ip = packet->data;
 	uint32_t payload_len = sp_get_be16(ip + 4);
 
-	if (!are_addresses_good(ip)) {
+	if (!packet->looped && !are_addresses_good(ip)) {
 		NET6_INC(o, ip6, InHdrErrors);
 		return false;
 	}

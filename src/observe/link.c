@@ -53,18 +53,17 @@ static bool is_sent(const struct sp_observer *o, const struct sp_frame *frame,
 
 /* What the device counts: the frame with its Ethernet header. A cooked capture
  * has another header in its place; devices without one have none. */
-static uint32_t device_octets(const struct sp_observer *o,
-			      const struct sp_frame *frame,
+static uint32_t device_octets(const struct sp_observer *o, uint32_t len,
 			      const struct sp_link *link)
 {
 	switch (o->linktype) {
 	case SP_LINKTYPE_ETHERNET:
-		return frame->len;
+		return len;
 	case SP_LINKTYPE_LINUX_SLL:
 	case SP_LINKTYPE_LINUX_SLL2:
-		return frame->len - link->l3_off + ETHERNET_LEN;
+		return len - link->l3_off + ETHERNET_LEN;
 	default:
-		return frame->len - link->l3_off;
+		return len - link->l3_off;
 	}
 }
 
@@ -124,18 +123,50 @@ static void network_layer(struct sp_observer *o, struct packet *packet,
 	}
 }
 
+/* Where nothing but addresses tells who sent a frame, one that goes from the
+ * host to itself passes the device both ways: it is a loopback device. */
+static bool is_looped(const struct sp_observer *o, const struct sp_link *link,
+		      const struct packet *packet)
+{
+	const uint8_t *l3 = packet->data;
+
+	if (link->direction != SP_DIRECTION_UNKNOWN || o->has_mac)
+		return false;
+	if (link->ethertype == TYPE_IPV4)
+		return packet->cap_len >= 20 &&
+		       host_is_local4(o->host, l3 + 16);
+	return link->ethertype == TYPE_IPV6 && packet->cap_len >= 40 &&
+	       host_is_local6(o->host, l3 + 24);
+}
+
+static void count_looped(struct sp_observer *o, const struct sp_link *link,
+			 struct packet packet, uint32_t octets)
+{
+	count_device(o, link, octets, false);
+	packet.looped = true;
+	network_layer(o, &packet, link->ethertype, false);
+}
+
 void link_account(struct sp_observer *o, const struct sp_frame *frame,
 		  const struct sp_link *link, bool decoded)
 {
+	uint32_t len =
+		frame->len > frame->cap_len ? frame->len : frame->cap_len;
+	uint32_t octets = device_octets(o, len, link);
 	bool sent = is_sent(o, frame, link);
-	struct packet packet;
+	struct packet packet = {
+		.data = frame->data + link->l3_off,
+		.cap_len = frame->cap_len - link->l3_off,
+		.len = len - link->l3_off,
+		.to_host = !link->group_dst,
+	};
+	struct packet whole = packet;
 
+	count_device(o, link, octets, sent);
 	if (!decoded) {
-		count_device(o, link, frame->len, sent);
 		o->stats.nr_link_errors++;
 		return;
 	}
-	count_device(o, link, device_octets(o, frame, link), sent);
 	if (!is_own_vlan(o, link)) {
 		o->stats.nr_other_vlan++;
 		return;
@@ -144,11 +175,7 @@ void link_account(struct sp_observer *o, const struct sp_frame *frame,
 		o->stats.nr_other_host++;
 		return;
 	}
-	packet = (struct packet){
-		.data = frame->data + link->l3_off,
-		.cap_len = frame->cap_len - link->l3_off,
-		.len = frame->len - link->l3_off,
-		.to_host = !link->group_dst,
-	};
 	network_layer(o, &packet, link->ethertype, sent);
+	if (sent && is_looped(o, link, &whole))
+		count_looped(o, link, whole, octets);
 }
