@@ -66,6 +66,8 @@ static void an_option_past_the_end_is_bad(void **state)
 {
 	assert_bad(DST, 59, 0, 30, 5, 0, 0, 0, 0);
 	assert_good(DST, 59, 0, 30, 4, 0, 0, 0, 0);
+	/* past the header's end, though not the packet's */
+	assert_bad(DST, 59, 0, 30, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 	/* the last octet starts an option without a length */
 	assert_bad(DST, 59, 0, 30, 3, 0, 0, 0, 30);
 	assert_good(DST, 59, 0, 30, 3, 0, 0, 0, 0);
@@ -132,20 +134,24 @@ static void a_calipso_label_is_of_no_known_domain(void **state)
 	assert_good(DST, 59, 1, 7, 8, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 0, 0);
 }
 
-/* A packet behind whose fixed header @len octets came. */
-static size_t check_jumbo(uint32_t jumbo_len, size_t len, uint8_t opt_len,
-			  enum sp_ipv6_options_kind kind)
+/* A packet behind whose fixed header @len octets came; the option at @off. */
+static size_t check_jumbo(uint32_t jumbo_len, size_t len, size_t off,
+			  uint8_t opt_len, enum sp_ipv6_options_kind kind)
 {
 	uint8_t *packet = calloc(1, len);
 	size_t ret;
 
+	assert_non_null(packet);
 	packet[0] = 59;
-	packet[2] = 194;
-	packet[3] = opt_len;
-	packet[4] = (uint8_t)(jumbo_len >> 24);
-	packet[5] = (uint8_t)(jumbo_len >> 16);
-	packet[6] = (uint8_t)(jumbo_len >> 8);
-	packet[7] = (uint8_t)jumbo_len;
+	packet[1] = 1;
+	packet[off] = 194;
+	packet[off + 1] = opt_len;
+	packet[off + 2] = (uint8_t)(jumbo_len >> 24);
+	packet[off + 3] = (uint8_t)(jumbo_len >> 16);
+	packet[off + 4] = (uint8_t)(jumbo_len >> 8);
+	packet[off + 5] = (uint8_t)jumbo_len;
+	packet[off + 2 + opt_len] = 30; /* an option ends the padding */
+	packet[off + 3 + opt_len] = 2;
 	ret = check(packet, len, kind);
 	free(packet);
 	return ret;
@@ -153,16 +159,18 @@ static size_t check_jumbo(uint32_t jumbo_len, size_t len, uint8_t opt_len,
 
 static void a_jumbo_payload_is_long_and_alone_in_saying_so(void **state)
 {
-	assert_int_equal(check_jumbo(65536, 65536, 4, HOP_JUMBO), 8);
-	assert_int_equal(check_jumbo(65536, 70000, 4, HOP_JUMBO), 8);
-	assert_int_equal(check_jumbo(65535, 70000, 4, HOP_JUMBO), 0);
-	assert_int_equal(check_jumbo(65537, 65536, 4, HOP_JUMBO), 0);
-	assert_int_equal(check_jumbo(65536, 65536, 4, HOP), 0);
-	assert_int_equal(check_jumbo(65536, 65536, 4, DST), 0);
-	assert_int_equal(check_jumbo(65536, 65536, 3, HOP_JUMBO), 0);
+	assert_int_equal(check_jumbo(65536, 65536, 2, 4, HOP_JUMBO), 16);
+	assert_int_equal(check_jumbo(65536, 70000, 2, 4, HOP_JUMBO), 16);
+	assert_int_equal(check_jumbo(65535, 70000, 2, 4, HOP_JUMBO), 0);
+	assert_int_equal(check_jumbo(65537, 65536, 2, 4, HOP_JUMBO), 0);
+	assert_int_equal(check_jumbo(65536, 65536, 2, 4, HOP), 0);
+	assert_int_equal(check_jumbo(65536, 65536, 2, 4, DST), 0);
+	assert_int_equal(check_jumbo(65536, 65536, 2, 5, HOP_JUMBO), 0);
 	/* out of alignment */
-	assert_bad(HOP_JUMBO, 59, 1, 0, 194, 4, 0, 1, 0, 0, 1, 5, 0, 0, 0, 0,
-		   0);
+	for (size_t off = 3; off < 6; off++)
+		assert_int_equal(check_jumbo(65536, 70000, off, 4, HOP_JUMBO),
+				 0);
+	assert_int_equal(check_jumbo(65536, 70000, 6, 4, HOP_JUMBO), 16);
 }
 
 static long skip_copy(const uint8_t *payload, size_t len, uint8_t *nexthdr,

@@ -21,6 +21,7 @@
 
 static const uint8_t addrs_a[8] = {10, 0, 0, 1, 10, 0, 0, 2};
 static const uint8_t addrs_b[8] = {10, 0, 0, 3, 10, 0, 0, 2};
+static const uint8_t addrs_c[8] = {10, 0, 0, 1, 10, 0, 0, 4};
 
 /* What fragments carry: the octet at any offset is known. */
 static uint8_t content[1 << 17];
@@ -267,6 +268,16 @@ a_fragment_across_two_runs_overlaps_although_all_is_there(void **state)
 	assert_int_equal(add(f, 0, 16, true), SP_REASM_OVERLAP);
 }
 
+/* The second run starts at the same place of its span as the fragment does. */
+static void runs_are_told_apart_wherever_they_start(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(add(f, 520, 8, true), SP_REASM_HELD);
+	assert_int_equal(add(f, 8, 512, true), SP_REASM_HELD);
+	assert_int_equal(add(f, 8, 520, true), SP_REASM_OVERLAP);
+}
+
 static void only_the_last_run_grows(void **state)
 {
 	struct fixture *f = *state;
@@ -303,10 +314,12 @@ static void the_key_of_ipv4_has_addresses_id_and_protocol(void **state)
 	f->frag.id = 1;
 	f->frag.addrs = addrs_b;
 	assert_int_equal(add(f, 8, 8, false), SP_REASM_HELD);
-	assert_int_equal(nr_queues(f), 4);
+	f->frag.addrs = addrs_c;
+	assert_int_equal(add(f, 8, 8, false), SP_REASM_HELD);
+	assert_int_equal(nr_queues(f), 5);
 	f->frag.addrs = addrs_a;
 	assert_int_equal(add(f, 8, 8, false), SP_REASM_WHOLE);
-	assert_int_equal(nr_queues(f), 3);
+	assert_int_equal(nr_queues(f), 4);
 }
 
 static void the_key_of_ipv6_has_no_protocol(void **state)
@@ -485,6 +498,32 @@ static void others_of_another_source_do_not_count(void **state)
 	assert_int_equal(add(f, 0, 8, true), SP_REASM_HELD);
 	send_others(f, addrs_b, 1000);
 	assert_int_equal(add(f, 8, 8, false), SP_REASM_WHOLE);
+}
+
+static void sources_come_and_go(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t addrs[8] = {10, 1};
+
+	f->frag.addrs = addrs;
+	for (uint32_t i = 0; i < 10000; i++) {
+		addrs[2] = (uint8_t)(i >> 8);
+		addrs[3] = (uint8_t)i;
+		assert_int_equal(add(f, 0, 8, true), SP_REASM_HELD);
+		if (i % 3 == 0)
+			assert_int_equal(add(f, 8, 8, false), SP_REASM_WHOLE);
+	}
+	/* among the queues left, each source has a count of its own */
+	addrs[3]--;
+	f->frag.id = 2;
+	for (uint32_t i = 0; i < 64; i++)
+		assert_int_equal(add(f, i * 16, 8, true), SP_REASM_HELD);
+	f->frag.id = 1;
+	addrs[3]--;
+	assert_int_equal(add(f, 8, 8, false), SP_REASM_WHOLE);
+	addrs[3]++;
+	assert_int_equal(add(f, 8, 8, true), SP_REASM_HELD);
+	assert_true(f->result.restarted);
 }
 
 static void without_a_limit_any_number_may_come_in_between(void **state)
@@ -906,6 +945,7 @@ int main(void)
 		REASM_TEST(a_duplicate_inside_a_run_changes_nothing),
 		REASM_TEST(
 			a_fragment_across_two_runs_overlaps_although_all_is_there),
+		REASM_TEST(runs_are_told_apart_wherever_they_start),
 		REASM_TEST(only_the_last_run_grows),
 		REASM_TEST(an_end_that_comes_as_a_duplicate_completes_nothing),
 		REASM_TEST(the_key_of_ipv4_has_addresses_id_and_protocol),
@@ -920,6 +960,7 @@ int main(void)
 		REASM_TEST(up_to_63_others_of_the_source_may_come_in_between),
 		REASM_TEST(after_64_others_of_the_source_a_queue_starts_again),
 		REASM_TEST(others_of_another_source_do_not_count),
+		REASM_TEST(sources_come_and_go),
 		REASM_TEST(without_a_limit_any_number_may_come_in_between),
 		REASM_TEST(the_oldest_queue_goes_when_there_are_too_many),
 		REASM_TEST(octets_stay_within_the_bound),
