@@ -34,6 +34,9 @@ int sp_cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int sp_cli_usage(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The same for what getopt_long() returned as ':' or '?'. */
+int sp_cli_bad_option(const char *command, int option, char **argv);
+
 /*
  * What stands in the current line of standard error is not meant to stay: the
  * next message wipes it first.

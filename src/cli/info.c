@@ -152,47 +152,42 @@ static void put_levels(struct printer *printer,
 		   info->nr_unstable);
 }
 
-/* Return: exit status. */
-static int put_plane(struct printer *printer, const char *segment)
+static void put_plane(struct printer *printer, const char *path,
+		      struct sp_reader *reader)
 {
-	static char path[PATH_MAX];
 	struct sp_plane_info info;
-	struct sp_reader *reader;
-	int status = sp_plane_attach("info", segment, path, &reader);
 
-	if (status)
-		return status;
 	sp_reader_info(reader, &info);
-	if (!printer->is_json)
-		putchar('\n');
 	put_identity(printer, path, &info, sp_reader_state(reader));
 	put_levels(printer, &info);
-	sp_reader_detach(reader);
-	return SP_EXIT_OK;
 }
 
-static int print(struct printer *printer, const char *segment)
+/* Is there a plane to speak of? */
+static bool any_plane(void)
 {
-	struct sp_planes planes = {0};
-	bool any = segment != NULL;
-	int status = SP_EXIT_OK;
+	struct sp_planes planes;
+	bool any = sp_planes_list(&planes) || planes.nr;
 
-	if (!segment && sp_planes_list(&planes) == 0) {
-		any = planes.nr > 0;
-		sp_planes_free(&planes);
-	}
+	sp_planes_free(&planes);
+	return any;
+}
+
+static void print(struct printer *printer, const char *path,
+		  struct sp_reader *reader)
+{
 	if (printer->is_json)
 		sp_json_open(&printer->json, NULL, '{');
 	put_program(printer);
-	if (any)
-		status = put_plane(printer, segment);
+	if (!printer->is_json)
+		putchar('\n');
+	if (reader)
+		put_plane(printer, path, reader);
 	else if (!printer->is_json)
-		puts("\nThere is no plane in " SP_PLANE_DIR ".");
+		puts("There is no plane in " SP_PLANE_DIR ".");
 	if (printer->is_json) {
 		sp_json_close(&printer->json, '{');
 		putchar('\n');
 	}
-	return status;
 }
 
 int sp_cli_info(int argc, char **argv)
@@ -203,11 +198,13 @@ int sp_cli_info(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	static char path[PATH_MAX];
 	struct printer printer = {.json.file = stdout};
+	struct sp_reader *reader = NULL;
 	const char *segment = NULL;
-	int option;
+	int option, status = SP_EXIT_OK;
 
-	while ((option = getopt_long(argc, argv, ":", known, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
 		switch (option) {
 		case 's':
 			segment = optarg;
@@ -218,17 +215,18 @@ int sp_cli_info(int argc, char **argv)
 		case 'h':
 			fputs(help, stdout);
 			return sp_cli_finish(SP_EXIT_OK);
-		case ':':
-			return sp_cli_usage("info",
-					    "option '%s' wants an argument",
-					    argv[optind - 1]);
 		default:
-			return sp_cli_usage("info", "unknown option '%s'",
-					    argv[optind - 1]);
+			return sp_cli_bad_option("info", option, argv);
 		}
 	}
 	if (optind < argc)
 		return sp_cli_usage("info", "'%s' is too much", argv[optind]);
 	signal(SIGPIPE, SIG_IGN);
-	return sp_cli_finish(print(&printer, segment));
+	if (segment || any_plane())
+		status = sp_plane_attach("info", segment, path, &reader);
+	if (status)
+		return status;
+	print(&printer, path, reader);
+	sp_reader_detach(reader);
+	return sp_cli_finish(SP_EXIT_OK);
 }

@@ -180,7 +180,7 @@ int sp_cli_ls(int argc, char **argv)
 	bool json = false;
 	int option, r;
 
-	while ((option = getopt_long(argc, argv, ":", known, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
 		switch (option) {
 		case 'j':
 			json = true;
@@ -189,8 +189,7 @@ int sp_cli_ls(int argc, char **argv)
 			fputs(help, stdout);
 			return sp_cli_finish(SP_EXIT_OK);
 		default:
-			return sp_cli_usage("ls", "unknown option '%s'",
-					    argv[optind - 1]);
+			return sp_cli_bad_option("ls", option, argv);
 		}
 	}
 	if (optind < argc)

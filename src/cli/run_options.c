@@ -90,7 +90,6 @@ enum {
 	OPT_PROC_DIR,
 	OPT_JSON,
 	OPT_NETNS,
-	OPT_HELP,
 };
 
 static const struct option options_known[] = {
@@ -108,7 +107,7 @@ static const struct option options_known[] = {
 	{"json", no_argument, NULL, OPT_JSON},
 	{"netns", required_argument, NULL, OPT_NETNS},
 	{"read", required_argument, NULL, 'r'},
-	{"help", no_argument, NULL, OPT_HELP},
+	{"help", no_argument, NULL, 'h'},
 	{0},
 };
 
@@ -342,7 +341,7 @@ static int take_other(struct sp_run_options *options, int option)
 	case OPT_JSON:
 		options->json = true;
 		break;
-	case OPT_HELP:
+	case 'h':
 		fputs(help, stdout);
 		return sp_cli_finish(SP_EXIT_OK);
 	}
@@ -363,11 +362,8 @@ static int take(struct sp_run_options *options, int option, char **argv)
 		options->paths[options->nr_paths++] = optarg;
 		return -1;
 	case ':':
-		return usage("option '%s' wants an argument", argv[optind - 1]);
 	case '?':
-		if (optopt)
-			return usage("unknown option '-%c'", optopt);
-		return usage("unknown option '%s'", argv[optind - 1]);
+		return sp_cli_bad_option("run", option, argv);
 	case OPT_LOCAL:
 	case OPT_MCAST:
 	case OPT_LISTEN:
@@ -418,7 +414,7 @@ int sp_run_options_parse(struct sp_run_options *options, int argc, char **argv)
 	if (!allocate(options, (size_t)argc + 1))
 		return sp_cli_error("no memory");
 	/* '-': words that are no option come in their place; ':': no messages */
-	while ((option = getopt_long(argc, argv, "-:r:", options_known,
+	while ((option = getopt_long(argc, argv, "-:r:h", options_known,
 				     NULL)) != -1) {
 		r = take(options, option, argv);
 		if (r >= 0)

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -51,6 +52,21 @@ int sp_cli_usage(const char *command, const char *format, ...)
 	fprintf(stderr, "\nTry 'statplane%s%s --help'.\n", *command ? " " : "",
 		command);
 	return SP_EXIT_USAGE;
+}
+
+int sp_cli_bad_option(const char *command, int option, char **argv)
+{
+	const char *word = argv[optind - 1];
+
+	if (option == ':')
+		return sp_cli_usage(command, "option '%s' wants an argument",
+				    word);
+	if (optopt > 0 && optopt < 128)
+		return sp_cli_usage(command, "unknown option '-%c'", optopt);
+	if (optopt)
+		return sp_cli_usage(command, "option '%s' takes no argument",
+				    word);
+	return sp_cli_usage(command, "unknown option '%s'", word);
 }
 
 /* Why an earlier write failed: stdio does not keep it. */

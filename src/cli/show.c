@@ -57,7 +57,7 @@ static const struct option options_known[] = {
 	{"layout", required_argument, NULL, OPT_LAYOUT},
 	{"list", no_argument, NULL, OPT_LIST},
 	{"json", no_argument, NULL, OPT_JSON},
-	{"help", no_argument, NULL, OPT_HELP},
+	{"help", no_argument, NULL, 'h'},
 	{0},
 };
 
@@ -94,15 +94,11 @@ static int take(struct options *options, int option, char **argv)
 	case OPT_JSON:
 		options->json = true;
 		return -1;
-	case OPT_HELP:
+	case 'h':
 		fputs(help, stdout);
 		return sp_cli_finish(SP_EXIT_OK);
-	case ':':
-		return usage("option '%s' wants an argument", argv[optind - 1]);
 	default:
-		if (optopt)
-			return usage("unknown option '-%c'", optopt);
-		return usage("unknown option '%s'", argv[optind - 1]);
+		return sp_cli_bad_option("show", option, argv);
 	}
 }
 
@@ -110,7 +106,7 @@ static int parse(struct options *options, int argc, char **argv)
 {
 	int option, r;
 
-	while ((option = getopt_long(argc, argv, ":", options_known, NULL)) !=
+	while ((option = getopt_long(argc, argv, ":h", options_known, NULL)) !=
 	       -1) {
 		r = take(options, option, argv);
 		if (r >= 0)
