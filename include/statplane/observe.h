@@ -49,29 +49,29 @@ struct sp_observer_opts {
 	size_t sz;
 	struct sp_net *net;
 	struct sp_netdev *dev;
-	const struct sp_lane *lane;      /* outlives the observer */
-	uint32_t linktype;               /* of all frames */
-	const uint8_t *mac;              /* six octets, NULL: go by direction and
+	const struct sp_lane *lane;  /* outlives the observer */
+	uint32_t linktype;           /* of all frames */
+	const uint8_t *mac;          /* six octets, NULL: go by direction and
 					  * by source address; a frame from the
 					  * host to itself then passes both ways,
 					  * as on a loopback device */
-	const struct sp_addr *addrs;     /* borrowed for the call */
+	const struct sp_addr *addrs; /* borrowed for the call */
 	size_t nr_addrs;
 	const struct sp_listen *listens; /* borrowed */
 	size_t nr_listens;
-	const struct sp_addr *groups;    /* joined all the time; borrowed */
+	const struct sp_addr *groups; /* joined all the time; borrowed */
 	size_t nr_groups;
-	bool learn_ports;  /* a UDP port is open unless an ICMP port unreachable
+	bool learn_ports; /* a UDP port is open unless an ICMP port unreachable
 			    * says no; without it only @listens and ports that
 			    * the host sends from are open. Multicasts and
 			    * broadcasts, which no error answers, always go by
 			    * the latter */
-	bool forward;      /* the host is a router */
-	uint16_t vlan_id;  /* 0: untagged frames only */
+	bool forward;     /* the host is a router */
+	uint16_t vlan_id; /* 0: untagged frames only */
 	enum sp_checksum_mode checksum;
-	uint32_t reasm_bytes;  /* memory for reassembly, each family;
+	uint32_t reasm_bytes; /* memory for reassembly, each family;
 				* 0: 4 MiB, the kernel's default */
-	uint32_t max_sockets;  /* TCP connections kept to judge quoted
+	uint32_t max_sockets; /* TCP connections kept to judge quoted
 				* segments; 0: 65536 */
 };
 
@@ -105,18 +105,18 @@ SP_API void sp_observer_finish(struct sp_observer *observer);
 /* What the observer itself met; nothing is dropped without a count here. */
 struct sp_observer_stats {
 	uint64_t nr_frames;
-	uint64_t nr_octets;        /* on the wire */
-	uint64_t nr_truncated;     /* captured shorter than the wire had it */
-	uint64_t nr_link_errors;   /* link-layer header cut short */
-	uint64_t nr_other_proto;   /* neither IPv4 nor IPv6 nor ARP */
+	uint64_t nr_octets;      /* on the wire */
+	uint64_t nr_truncated;   /* captured shorter than the wire had it */
+	uint64_t nr_link_errors; /* link-layer header cut short */
+	uint64_t nr_other_proto; /* neither IPv4 nor IPv6 nor ARP */
 	uint64_t nr_arp;
-	uint64_t nr_other_host;    /* unicast to somebody else's MAC */
+	uint64_t nr_other_host; /* unicast to somebody else's MAC */
 	uint64_t nr_other_vlan;
 	uint64_t nr_unchecked;     /* checksums that could not be checked */
 	uint64_t nr_offloaded;     /* checksums not filled in by offload */
 	uint64_t nr_reasm_evicted; /* queues that went for want of room */
 	uint64_t nr_sockets_evicted;
-	uint64_t nr_ports_evicted; /* packets whose fate was still open (UDP
+	uint64_t nr_ports_evicted;  /* packets whose fate was still open (UDP
 				    * datagrams, packets to pass on), counted
 				    * early for want of room */
 	uint64_t nr_groups_refused; /* reports of groups or sources beyond the
@@ -138,8 +138,8 @@ struct sp_learned {
 	uint8_t mac[6];
 	struct sp_addr addrs[64];
 	size_t nr_addrs;
-	bool forward;        /* it passed on packets of others */
-	char reason[128];    /* why this host, for a person to read */
+	bool forward;     /* it passed on packets of others */
+	char reason[128]; /* why this host, for a person to read */
 };
 
 /**

@@ -169,13 +169,13 @@ static uint64_t asked_first(const struct evidence *evidence, int station)
 	return evidence->first_asked == station;
 }
 
-static void ask(struct choice *choice, question *question)
+static void ask(struct choice *choice, question *answer_of)
 {
 	uint64_t best = 0;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < choice->nr_left; i++) {
-		uint64_t answer = question(choice->evidence, choice->left[i]);
+		uint64_t answer = answer_of(choice->evidence, choice->left[i]);
 
 		if (answer > best) {
 			best = answer;
