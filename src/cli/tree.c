@@ -44,6 +44,31 @@ static int open_root(const char *path)
 	return dir < 0 ? -errno : dir;
 }
 
+/* net/.snmp.1234: hidden, and not that of another run into the same place. */
+static void temporary_name(const char *name, char temporary[TEMPORARY_MAX])
+{
+	const char *slash = strrchr(name, '/');
+	int parent = slash ? (int)(slash + 1 - name) : 0;
+
+	snprintf(temporary, TEMPORARY_MAX, "%.*s.%s.%d", parent, name,
+		 name + parent, getpid());
+}
+
+/* Access rights do not tell, least of all to root. Return: 0, -errno. */
+static int try_to_write(int dir)
+{
+	char name[TEMPORARY_MAX];
+	int fd;
+
+	temporary_name("net/try", name);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+		    0666);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return unlinkat(dir, name, 0) ? -errno : 0;
+}
+
 int sp_tree_prepare(const char *path)
 {
 	int dir, r = make_directory(AT_FDCWD, path);
@@ -54,20 +79,10 @@ int sp_tree_prepare(const char *path)
 	if (dir < 0)
 		return refuse(path, "", dir);
 	r = make_directory(dir, "net");
-	if (!r && faccessat(dir, "net", W_OK | X_OK, AT_EACCESS))
-		r = -errno;
+	if (!r)
+		r = try_to_write(dir);
 	close(dir);
 	return r ? refuse(path, "net", r) : SP_EXIT_OK;
-}
-
-/* net/.snmp.1234: hidden, and not that of another run into the same place. */
-static void temporary_name(const char *name, char temporary[TEMPORARY_MAX])
-{
-	const char *slash = strrchr(name, '/');
-	int parent = slash ? (int)(slash + 1 - name) : 0;
-
-	snprintf(temporary, TEMPORARY_MAX, "%.*s.%s.%d", parent, name,
-		 name + parent, getpid());
 }
 
 /* The directories above @name, below @dir. */
