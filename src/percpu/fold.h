@@ -29,25 +29,38 @@ struct sp_fold_units {
 	size_t nr_words;
 };
 
+/* Where a walk over the written units stands; all 0 at the start. */
+struct sp_fold_cursor {
+	size_t nr_words; /* of the bitmap that have been taken */
+	uint64_t bits;   /* left of the last one */
+};
+
 /*
- * Run the statement that follows for each unit; @cell is a char pointer to its
- * byte @off. The next address depends on no memory but the bitmap, so a CPU
- * runs ahead into the next units while loads of this one wait.
+ * The next unit's byte @off, or NULL. The address depends on no memory but the
+ * bitmap, so a CPU runs ahead into the next units while loads of this one wait.
  */
-#define SP_FOLD_FOR_EACH_UNIT(cell, units, off)                                \
-	for (size_t w_ = 0, nr_ = (units)->nr_words; w_ < nr_; w_++)           \
-		for (uint64_t bits_ = (units)->written[w_];                    \
-		     bits_ &&                                                  \
-		     ((cell) = sp_fold_cell(units, w_, bits_, off), true);     \
-		     bits_ &= bits_ - 1)
-
-static inline const char *sp_fold_cell(const struct sp_fold_units *units,
-				       size_t word, uint64_t bits, uint64_t off)
+static inline __attribute__((always_inline)) const char *
+sp_fold_next(const struct sp_fold_units *units, struct sp_fold_cursor *cursor,
+	     uint64_t off)
 {
-	uint64_t unit = 64 * word + (unsigned)__builtin_ctzll(bits);
+	uint64_t unit;
 
+	while (!cursor->bits) {
+		if (cursor->nr_words == units->nr_words)
+			return NULL;
+		cursor->bits = units->written[cursor->nr_words++];
+	}
+	unit = 64 * cursor->nr_words - 64 +
+	       (unsigned)__builtin_ctzll(cursor->bits);
+	cursor->bits &= cursor->bits - 1;
 	return units->base + unit * units->stride + off;
 }
+
+/* Run the statement that follows for each unit; @cell points to its byte @off.
+ */
+#define SP_FOLD_FOR_EACH_UNIT(cell, units, off)                                \
+	for (struct sp_fold_cursor cursor_ = {0};                              \
+	     ((cell) = sp_fold_next(units, &cursor_, off));)
 
 /**
  * sp_fold_fn - sum @nr cells at byte offset @off of all @units

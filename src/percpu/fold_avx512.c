@@ -75,22 +75,20 @@ INLINE TARGET void fold_lines(const struct block *b, const size_t nr_lines)
 	const uint64_t off = b->line_off;
 	const uintptr_t out = b->out;
 	const __mmask8 head = b->head, tail = b->tail;
-	const char *now, *late, *ring[LAG];
+	struct sp_fold_cursor behind = {0};
+	const char *now, *late;
 	size_t nr = 0;
 	EACH_LINE(ZERO)
 
 	SP_FOLD_FOR_EACH_UNIT (now, &units, off) {
 		EACH_LINE(ADD_NOW)
-		if (nr_now == nr_lines)
-			continue;
-		if (nr >= LAG) {
-			late = ring[nr % LAG];
+		if (nr_now < nr_lines && nr++ >= LAG) {
+			late = sp_fold_next(&units, &behind, off);
 			EACH_LINE(ADD_LATE)
 		}
-		ring[nr++ % LAG] = now;
 	}
-	for (size_t i = nr < LAG ? 0 : nr - LAG; i < nr; i++) {
-		late = ring[i % LAG];
+	while (nr_now < nr_lines &&
+	       (late = sp_fold_next(&units, &behind, off))) {
 		EACH_LINE(ADD_LATE)
 	}
 	EACH_LINE(STORE)

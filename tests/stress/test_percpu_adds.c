@@ -182,11 +182,11 @@ static bool check(const struct counts *want)
 
 	sp_percpu_fold(plane, off, NR_CELLS, sum);
 	adds = equal("adds", sum[COUNT], want->adds);
-	pairs = equal("packets", pair.packets, want->pairs) &
-		equal("bytes", pair.bytes, 3 * want->pairs);
+	pairs = equal("packets", pair.packets, want->pairs);
+	pairs &= equal("bytes", pair.bytes, 3 * want->pairs);
 	nr_wrong_adds += !adds;
 	nr_wrong_pairs += !pairs;
-	ok = adds & pairs;
+	ok = adds && pairs;
 	ok &= equal("read", sp_percpu_read(plane, off + 8 * COUNT), sum[COUNT]);
 	ok &= equal("lanes", sum[LANE], want->lane_adds);
 	ok &= equal("neighbours",
@@ -263,30 +263,38 @@ static int verdict(unsigned nr_rounds, unsigned nr_wrong)
 #endif
 }
 
+/* Nothing to test here: why, or NULL. */
+static const char *reason_to_skip(const char *mode, const cpu_set_t *allowed)
+{
+	enum sp_percpu_mode want =
+		strcmp(mode, "rseq") ? SP_PERCPU_FALLBACK : SP_PERCPU_RSEQ;
+
+	if (sp_percpu_mode() != want)
+		return "this process is in the other mode";
+#if defined(SP_PERCPU_STRESS_NOPS) && !defined(SP_PERCPU_FAST_X86)
+	return "no restartable sequence on this machine";
+#endif
+	if (CPU_COUNT(allowed) < 2)
+		return "one CPU, nowhere to move to";
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	const struct sigaction action = {.sa_handler = on_signal,
-					 .sa_flags = SA_RESTART};
+	static const struct sigaction action = {.sa_handler = on_signal,
+						.sa_flags = SA_RESTART};
+	static cpu_set_t allowed;
 	unsigned nr_rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 4;
-	enum sp_percpu_mode want;
 	unsigned nr_wrong = 0, i;
-	cpu_set_t allowed;
+	const char *reason;
 
 	if (argc < 2)
 		return 2;
-	want = strcmp(argv[1], "rseq") ? SP_PERCPU_FALLBACK : SP_PERCPU_RSEQ;
-	if (sp_percpu_mode() != want) {
-		printf("skipped: this process is not in %s mode\n", argv[1]);
-		return EXIT_SKIP;
-	}
-#if defined(SP_PERCPU_STRESS_NOPS) && !defined(SP_PERCPU_FAST_X86)
-	printf("skipped: no restartable sequence on this machine\n");
-	return EXIT_SKIP;
-#endif
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		die("sched_getaffinity", errno);
-	if (CPU_COUNT(&allowed) < 2) {
-		printf("skipped: one CPU, nowhere to move to\n");
+	reason = reason_to_skip(argv[1], &allowed);
+	if (reason) {
+		printf("skipped: %s\n", reason);
 		return EXIT_SKIP;
 	}
 	sigaction(SIGUSR1, &action, NULL);

@@ -16,6 +16,7 @@
 
 #include <statplane/percpu.h>
 
+#include "percpu/state.h"
 #include "plane/plane.h"
 
 #define NR_LANES 3
@@ -331,6 +332,76 @@ static void a_cpu_beyond_the_units_uses_the_shared_one(void **state)
 	sp_plane_close(small);
 }
 
+#if defined(SP_PERCPU_FAST_X86) || defined(SP_PERCPU_FAST_ARM64)
+/*
+ * Where the C library has no rseq area registered, the area is plain memory: say
+ * that this is CPU 0, and the fast path can be walked without a kernel.
+ */
+static void the_fast_path_goes_by_its_table(void **state)
+{
+	int32_t *cpu = (int32_t *)((char *)__builtin_thread_pointer() +
+				   __rseq_offset + 4);
+	struct sp_percpu_state *mine = sp_percpu_state(plane);
+	sp_percpu_t off = alloc(32, 16);
+	uintptr_t unit = (uintptr_t)sp_plane_unit(plane, 1);
+	int32_t was = *cpu;
+
+	(void)state;
+	if (__rseq_size) {
+		print_message("skipped: the kernel keeps the rseq area\n");
+		skip();
+	}
+	assert_true(was == -1 || was == -2);
+	assert_false(sp_percpu_try_add(percpu, off, 1));
+	assert_int_equal(sp_plane_mark_unit(plane, 1), 0);
+	*cpu = 0;
+	assert_false(sp_percpu_try_add(percpu, off, 1));
+	assert_false(sp_pair_try_add(percpu, off + 16, 1, 1));
+	mine->handle.base[0] = unit;
+	assert_true(sp_percpu_try_add(percpu, off, 5));
+	assert_true(sp_percpu_try_add(percpu, off, -2ull));
+	assert_false(sp_pair_try_add(percpu, off + 16, 1, 1));
+	assert_int_equal(sp_percpu_read(plane, off), 3);
+	assert_int_equal(sp_percpu_read(plane, off + 8), 0);
+	assert_int_equal(sp_pair_read(plane, off + 16).packets, 0);
+	*cpu = was;
+}
+#endif
+
+#if defined(SP_PERCPU_FAST_X86)
+/* What the linker made of all sequences of this program. */
+struct descriptor {
+	uint32_t version;
+	uint32_t flags;
+	uint64_t start;
+	uint64_t length;
+	uint64_t abort;
+} __attribute__((aligned(32)));
+
+extern const struct descriptor __start___rseq_cs[], __stop___rseq_cs[];
+
+static void each_sequence_is_one_that_the_kernel_takes(void **state)
+{
+	const struct descriptor *d = __start___rseq_cs;
+	unsigned nr = 0;
+
+	(void)state;
+	for (; d < __stop___rseq_cs; d++, nr++) {
+		uint32_t signature;
+
+		assert_int_equal(d->version, 0);
+		assert_int_equal(d->flags, 0);
+		assert_in_range(d->length, 1, 64);
+		/* The abort handler lies outside, behind the signature. */
+		assert_true(d->abort < d->start ||
+			    d->abort >= d->start + d->length);
+		memcpy(&signature, (const void *)(uintptr_t)(d->abort - 4), 4);
+		assert_int_equal(signature, RSEQ_SIG);
+	}
+	assert_true(nr > 3);
+}
+#endif
+
 static void the_header_tells_the_mode(void **state)
 {
 	(void)state;
@@ -355,6 +426,12 @@ int main(void)
 		TEST(a_bulk_gives_objects_of_their_own),
 		TEST(memory_grows_under_written_units),
 		TEST(a_cpu_beyond_the_units_uses_the_shared_one),
+#if defined(SP_PERCPU_FAST_X86) || defined(SP_PERCPU_FAST_ARM64)
+		TEST(the_fast_path_goes_by_its_table),
+#endif
+#if defined(SP_PERCPU_FAST_X86)
+		TEST(each_sequence_is_one_that_the_kernel_takes),
+#endif
 		TEST(the_header_tells_the_mode),
 	};
 
