@@ -84,7 +84,7 @@ static void a_histogram_has_a_cell_for_each_power_of_two(void **state)
 static void what_is_added_is_read(void **state)
 {
 	const struct sp_percpu *percpu = sp_plane_percpu(plane);
-	uint64_t cells[NR_CELLS];
+	static uint64_t cells[NR_CELLS];
 	struct sp_mib *mib;
 
 	assert_int_equal(sp_mib_create(plane, "one", &schema, &mib), 0);
@@ -337,6 +337,39 @@ static void damaged_bytes_do_no_harm(void **state)
 	free(bytes);
 }
 
+/* A string must end inside the schema and after at most 63 bytes. */
+static void strings_without_an_end_are_damage(void **state)
+{
+	static const struct sp_mib_item item = {
+		"n23456789012345678901234567890123456789012345678901234567890"
+		"123",
+		"help", "unit", SP_MIB_COUNTER};
+	static const struct sp_mib_group group = {"g", "", &item, 1};
+	static const struct sp_mib_schema one = {"one", &group, 1};
+	size_t len = sp_schema_len(&one);
+	char *bytes = malloc(len), *name;
+	struct sp_schema_view view;
+	struct sp_schema_item_view got;
+
+	assert_non_null(bytes);
+	sp_schema_encode(&one, bytes);
+	assert_int_equal(sp_schema_view_init(bytes, len, &view), 0);
+	assert_int_equal(sp_schema_view_item(&view, 0, &got), 0);
+	assert_string_equal(got.name, item.name);
+	name = memmem(bytes, len, item.name, 63);
+	assert_non_null(name);
+	name[63] = 'x';
+	assert_int_equal(sp_schema_view_item(&view, 0, &got), -EBADMSG);
+	name[64] = '\0'; /* one byte too long */
+	assert_int_equal(sp_schema_view_item(&view, 0, &got), -EBADMSG);
+	name[63] = '\0';
+	assert_int_equal(sp_schema_view_item(&view, 0, &got), 0);
+	/* The unit is the last string. */
+	bytes[len - 1] = 'x';
+	assert_int_equal(sp_schema_view_item(&view, 0, &got), -EBADMSG);
+	free(bytes);
+}
+
 static void other_versions_are_told_from_damage(void **state)
 {
 	struct sp_schema_view view;
@@ -410,7 +443,7 @@ static void a_full_directory_is_an_error(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cells_are_numbered_without_gaps),
 		cmocka_unit_test(a_histogram_has_a_cell_for_each_power_of_two),
 		cmocka_unit_test_setup_teardown(what_is_added_is_read, begin,
@@ -427,6 +460,7 @@ int main(void)
 			a_schema_has_at_most_a_mebibyte_of_cells, begin, end),
 		cmocka_unit_test(a_view_shows_what_was_encoded),
 		cmocka_unit_test(damaged_bytes_do_no_harm),
+		cmocka_unit_test(strings_without_an_end_are_damage),
 		cmocka_unit_test(other_versions_are_told_from_damage),
 		cmocka_unit_test(longer_records_are_stepped_over),
 		cmocka_unit_test(a_full_directory_is_an_error),

@@ -251,7 +251,7 @@ static void making_a_namespace_writes_no_unit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_namespace_states_its_settings,
 						begin, end),
 		cmocka_unit_test_setup_teardown(

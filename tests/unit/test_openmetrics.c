@@ -407,6 +407,37 @@ static void many_namespaces_are_all_there(void **state)
 		sp_net_destroy(nets[i]);
 }
 
+static struct sp_net *leaving;
+
+static int take_and_destroy(void *ctx, const char *text, size_t len)
+{
+	sp_net_destroy(leaving);
+	leaving = NULL;
+	return take(ctx, text, len);
+}
+
+/* A namespace that goes away while the text is made has no samples any more. */
+static void what_goes_away_is_left_out(void **state)
+{
+	unsigned nr_families;
+
+	assert_int_equal(sp_net_create(f.plane, "leaving", NULL, &leaving), 0);
+	for (size_t off = 0; off < sizeof(struct sp_net_cells); off += 8)
+		add(&f, sp_net_off(leaving) + off, 1);
+	nr_families = nr_lines_with(render(), "{netns=\"host\"}");
+	assert_int_equal(nr_lines_with(output.text, "{netns=\"leaving\"}"),
+			 nr_families);
+	clear_output();
+	assert_int_equal(
+		sp_render_openmetrics(f.render, take_and_destroy, &output), 0);
+	check_text(output.text);
+	assert_int_equal(nr_lines_with(output.text, "{netns=\"host\"}"),
+			 nr_families);
+	assert_in_range(nr_lines_with(output.text, "{netns=\"leaving\"}"), 1,
+			nr_families - 1);
+	assert_null(strstr(render(), "leaving"));
+}
+
 static int refuse(void *ctx, const char *text, size_t len)
 {
 	return -EPIPE;
@@ -464,13 +495,14 @@ static void another_parser_reads_it(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		TEST(kernel_items_carry_their_namespace),
 		TEST(device_items_carry_their_device_too),
 		TEST(a_programs_own_groups_are_there),
 		TEST(label_values_are_escaped),
 		TEST(families_of_one_name_are_kept_apart),
 		TEST(many_namespaces_are_all_there),
+		TEST(what_goes_away_is_left_out),
 		TEST(an_error_of_the_callback_is_passed_on),
 		TEST(another_parser_reads_it),
 	};

@@ -205,7 +205,7 @@ static void all_files_are_json_in_all_layouts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		TEST(figures_are_grouped),
 		TEST(gauges_are_signed),
 		TEST(counters_keep_all_their_bits),

@@ -518,6 +518,24 @@ static void softnet_has_a_row_for_each_written_unit(void **state)
 	sp_lane_release(&second);
 }
 
+/* What CPUs without memory of their own counted must not get lost. */
+static void the_first_softnet_row_has_the_shared_units_counts(void **state)
+{
+	sp_percpu_t off = sp_net_off(f.net) + SP_NET_CELL(softnet, processed);
+	uint64_t *shared = (void *)(sp_plane_unit(f.plane, 0) + off);
+	struct sp_lane second;
+	const char *text;
+
+	assert_int_equal(sp_lane_claim(f.plane, &second), 0);
+	sp_lane_add(&f.lane, off, 0x100);
+	sp_lane_add(&second, off, 0x200);
+	*shared = 0x11;
+	text = render_file(&f, "net/softnet_stat");
+	assert_memory_equal(text, "00000111 ", 9);
+	assert_memory_equal(strchr(text, '\n') + 1, "00000200 ", 9);
+	sp_lane_release(&second);
+}
+
 /* ---- extremes */
 
 static void extremes_are_printed_as_the_kernel_would(void **state)
@@ -913,9 +931,13 @@ static void columns_go_by_the_names_in_the_plane(void **state)
 	sp_lane_add(&f.lane, sp_mib_off(mib, 8), 1); /* OutType8 */
 	sp_lane_add(&f.lane, sp_mib_off(mib, 256), 11);
 	sp_lane_add(&f.lane, sp_mib_off(mib, 256 + 1 + 66), 22);
-	sp_net_destroy(f.net);
-	f.net = NULL;
+	sp_lane_add(&f.lane, sp_mib_off(mib, 256 + 1 + 66 + 1), 33);
 	show_as_namespace("other");
+	/* One after the other: what was worked out for one schema must not be
+	 * used for the other. */
+	assert_non_null(strstr(render_file(&f, "net/snmp"),
+			       "\nUdp: 0 0 0 0 0 0 0 0 0\n"));
+	assert_int_equal(sp_render_set_net(f.render, "other"), 0);
 	text = render_file(&f, "net/snmp");
 	assert_non_null(strstr(text, "\nUdp: 22 11 0 0 0 0 0 0 0\n"));
 	assert_non_null(strstr(text, "\nIcmpMsg: OutType8\nIcmpMsg: 1\n"));
@@ -996,6 +1018,43 @@ static void all_files_are_named(void **state)
 	assert_int_equal(sp_render_next_file(f.render, &cursor, name), -ENOENT);
 }
 
+/* Overwrite the name of a device in the directory, as only a damaged or hostile
+ * plane would have it. */
+static void rename_device(const char *from, const char *to)
+{
+	struct sp_dir_entry *entry =
+		(void *)(f.plane->base + f.plane->dir_section->off);
+	uint64_t nr = f.plane->dir_section->len / sizeof(*entry);
+
+	for (; nr && strcmp(entry->name, from) != 0; nr--)
+		entry++;
+	assert_true(nr > 0);
+	strcpy(entry->name, to);
+}
+
+static void unsafe_names_lead_to_no_file(void **state)
+{
+	static const char *const unsafe[] = {"../x", "..", ".", "a/b", ""};
+	char name[SP_RENDER_NAME_MAX], last[16] = "eth0";
+	struct sp_netdev *dev;
+
+	assert_int_equal(sp_netdev_create(f.net, last, 0, NULL, &dev), 0);
+	for (size_t i = 0; i < NR(unsafe); i++) {
+		uint64_t cursor = 0;
+		unsigned nr = 0;
+
+		rename_device(last, unsafe[i]);
+		while (!sp_render_next_file(f.render, &cursor, name))
+			nr++;
+		assert_int_equal(nr, 7);
+		rename_device(unsafe[i], last);
+	}
+	/* White space would shift the columns of net/dev. */
+	rename_device(last, "a b");
+	assert_non_null(strstr(render_file(&f, "net/dev"), "\n   a?b:"));
+	rename_device("a b", last);
+}
+
 static void layouts_have_names(void **state)
 {
 	enum sp_layout layout;
@@ -1033,7 +1092,7 @@ static void a_figure_is_the_sum_over_all_units(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		TEST(an_empty_namespace_reads_as_the_samples),
 		TEST(an_unwritten_plane_has_one_softnet_row),
 		TEST(every_counter_stands_in_its_column),
@@ -1044,6 +1103,7 @@ int main(void)
 		TEST(devices_come_by_interface_index),
 		TEST(thousands_of_devices_are_all_shown),
 		TEST(softnet_has_a_row_for_each_written_unit),
+		TEST(the_first_softnet_row_has_the_shared_units_counts),
 		TEST(extremes_are_printed_as_the_kernel_would),
 		TEST(settings_are_shown),
 		TEST(a_pair_of_icmpmsg_lines_holds_sixteen_types),
@@ -1053,6 +1113,7 @@ int main(void)
 		TEST(an_error_of_the_callback_is_passed_on),
 		TEST(a_namespace_that_comes_again_is_found_again),
 		TEST(all_files_are_named),
+		TEST(unsafe_names_lead_to_no_file),
 		cmocka_unit_test(layouts_have_names),
 		TEST(a_figure_is_the_sum_over_all_units),
 	};

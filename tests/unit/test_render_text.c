@@ -103,10 +103,10 @@ static void numbers_read_as_printf_writes_them(void **state)
 static void json_text_is_escaped(void **state)
 {
 	static const char odd[] = "a\"b\\c\nd\x01"
-				  "e\x7f";
+				  "e\x1f \x7f";
 
 	sp_text_json(&text, odd, sizeof(odd) - 1);
-	check_written("a\\\"b\\\\c\\u000ad\\u0001e\\u007f");
+	check_written("a\\\"b\\\\c\\u000ad\\u0001e\\u001f \\u007f");
 }
 
 static void label_text_is_escaped(void **state)
@@ -193,7 +193,7 @@ static void the_first_error_sticks(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(numbers_read_as_printf_writes_them,
 				       begin),
 		cmocka_unit_test_setup(json_text_is_escaped, begin),
