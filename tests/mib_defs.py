@@ -35,6 +35,7 @@ GROUPS = {
     'udplite6.def': ('UdpLite6', [8, 8, 8, 8]),
     'netdev.def': ('Dev', [16, 16, 16, 16]),
     'softnet.def': ('Softnet', [13, 13, 15, 15]),
+    'sockstat.def': ('Sockstat', [18, 18, 18, 18]),
 }
 
 # What an empty namespace prints for the items that are not zero.
@@ -52,15 +53,6 @@ DEV_HEAD = ('Inter-|   Receive                            '
             '                    |  Transmit\n'
             ' face |bytes    packets errs drop fifo frame compressed multicast'
             '|bytes    packets errs drop fifo colls carrier compressed\n')
-SOCKSTAT = ('sockets: used 0\n'
-            'TCP: inuse 0 orphan 0 tw 0 alloc 0 mem 0\n'
-            'UDP: inuse 0 mem 0\n'
-            'UDPLITE: inuse 0\n'
-            'RAW: inuse 0\n'
-            'FRAG: inuse 0 memory 0\n')
-SOCKSTAT6 = ('TCP6: inuse 0\nUDP6: inuse 0\nUDPLITE6: inuse 0\n'
-             'RAW6: inuse 0\nFRAG6: inuse 0 memory 0\n')
-
 HELP = r'"((?:[^"\\]|\\.)*)"'
 POS = r'(\d+), (\d+), (\d+), (\d+)'
 ITEM = re.compile(r'SP_ITEM\((\w+), (\w+), (\w+), "(\w*)", %s, %s\)' % (POS, HELP))
@@ -169,6 +161,15 @@ def column(prefix, names, value=0):
     return ''.join('%-32s\t%u\n' % (prefix + n, value) for n in names)
 
 
+def sockstat(names, v6):
+    """TCP_inuse and so on: word: item value item value, a line a word."""
+    lines = {}
+    for word, _, item in (n.partition('_') for n in names):
+        if word.endswith('6') == v6:
+            lines.setdefault(word, []).append('%s 0' % item)
+    return ''.join('%s: %s\n' % (w, ' '.join(i)) for w, i in lines.items())
+
+
 def build(groups, types, v):
     """The files of layout v as an empty namespace prints them."""
     names = {g: in_order(items, v) for g, items in groups.items()}
@@ -189,8 +190,8 @@ def build(groups, types, v):
         'dev': DEV_HEAD + DEV_ROW.format('lo', *[0] * len(names['Dev'])),
         'softnet_columns': '%d\n' % columns,
         'softnet_stat': ' '.join(['%08x' % 0] * columns) + '\n',
-        'sockstat': SOCKSTAT,
-        'sockstat6': SOCKSTAT6,
+        'sockstat': sockstat(names['Sockstat'], False),
+        'sockstat6': sockstat(names['Sockstat'], True),
     }
 
 
