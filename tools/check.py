@@ -103,7 +103,7 @@ def run(cmd, log, env):
                                 stderr=subprocess.STDOUT, env=env, cwd=ROOT).returncode
     if status:
         with open(log, errors='replace') as f:
-            lines = f.read().splitlines()
+            lines = [l for l in f.read().splitlines() if not re.match(r'\[\d+/\d+\] ', l)]
         print('\n'.join('    ' + l for l in lines[-60:]))
         print('    (%s exited with %d; whole output: %s)'
               % (cmd[0], status, os.path.relpath(log, ROOT)))
