@@ -53,8 +53,8 @@ out_close:
 
 static int replay_file(const char *path)
 {
-	uint8_t *data;
-	size_t size;
+	uint8_t *data = NULL;
+	size_t size = 0;
 	int err = load(path, &data, &size);
 
 	if (err) {
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	if (LLVMFuzzerInitialize)
 		LLVMFuzzerInitialize(&argc, &argv);
 	for (int i = 1; i < argc; i++) {
-		struct stat st;
+		struct stat st = {0};
 
 		if (!stat(argv[i], &st) && S_ISDIR(st.st_mode))
 			status |= replay_directory(argv[i]);

@@ -71,7 +71,7 @@ int sp_host_boot_id(uint8_t id[16])
 
 uint64_t sp_host_pid_ns(void)
 {
-	struct stat st;
+	struct stat st = {0};
 
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }

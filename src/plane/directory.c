@@ -14,6 +14,8 @@
  *   [P2] odd seq, then the words with release, then even seq with release.
  *        Pairs with the loads in reader.c.
  *   [P3] memory populated and a new slot's entry written -> section.used.
+ *   [P4] entry removed -> cells given back and used by somebody else (release
+ *        fence in sp_dir_remove()).
  */
 #include "plane/directory.h"
 
@@ -22,6 +24,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/fence.h"
 #include "base/hash.h"
 #include "plane/plane.h"
 #include "plane/populate.h"
@@ -311,6 +314,7 @@ int sp_dir_remove(struct sp_plane *plane, uint64_t id)
 		count_objects(plane, -1);
 	}
 	sp_lock_release(&plane->lock);
+	sp_fence_release(); /* [P4] */
 	return entry ? 0 : -ENOENT;
 }
 

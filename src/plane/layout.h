@@ -25,8 +25,9 @@
  *        comparison sees at least the odd value.
  *   [P3] memory populated -> section.used or units_written (release); acquire
  *        by whoever reads the memory.
- *   [P4] cells loaded -> the entry's seq, incarnation and type loaded (acquire
- *        fence): cells that are free again come after the entry's removal.
+ *   [P4] entry removed, release fence, cells used again by somebody else; a
+ *        reader loads the cells, acquire fence, then compares incarnation and
+ *        type: a sum with a foreign value in it is known to be void.
  */
 #ifndef SP_PLANE_LAYOUT_H
 #define SP_PLANE_LAYOUT_H

@@ -2,8 +2,12 @@
 /*
  * plane/name.c - see plane/name.h.
  *
- * A free name is taken by a rename that replaces nothing; the kernel lets one
- * creator win. A name that a dead or finished writer left is taken by a plain
+ * The file has no name at all while it is being made (O_TMPFILE), so that nothing
+ * is left of it if its writer is killed; where the file system or a missing /proc
+ * forbids that, a temporary one.
+ *
+ * A free name is taken by a link, or a rename that replaces nothing; the kernel
+ * lets one creator win. A name that a dead or finished writer left is taken by a plain
  * rename under flock(2) of the old file: whoever gets that lock looks whether
  * the name still means that file, and nobody else replaces it meanwhile. The
  * loser of either race starts over and finds the winner, who is alive.
@@ -16,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +37,9 @@
 
 struct sp_segment_name {
 	int dir_fd;
-	bool has_file; /* .tmp exists */
-	char tmp[40];
+	int fd;       /* the file, the caller's; -1 before there is one */
+	bool has_tmp; /* its name is .tmp now; else it has none */
+	char tmp[NAME_MAX + 1];
 	char leaf[];
 };
 
@@ -54,6 +60,7 @@ int sp_name_open(const char *path, struct sp_segment_name **ret_name)
 		goto out_free;
 	}
 	strcpy(name->leaf, leaf);
+	name->fd = -1;
 	name->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (name->dir_fd < 0) {
 		err = -errno;
@@ -69,32 +76,70 @@ out_free:
 	return err;
 }
 
-int sp_name_create_file(struct sp_segment_name *name, mode_t mode)
+static void choose_tmp(struct sp_segment_name *name, unsigned try_idx)
 {
-	int fd, err;
+	uint64_t tag;
 
-	for (int i = 0; i < NR_TRIES; i++) {
-		uint64_t tag;
+	if (getrandom(&tag, sizeof(tag), 0) != (ssize_t)sizeof(tag))
+		tag = (uint64_t)getpid() << 32 | try_idx;
+	snprintf(name->tmp, sizeof(name->tmp), ".statplane-%016llx",
+		 (unsigned long long)tag);
+}
 
-		if (getrandom(&tag, sizeof(tag), 0) != (ssize_t)sizeof(tag))
-			tag = (uint64_t)getpid() << 32 | (unsigned)i;
-		snprintf(name->tmp, sizeof(name->tmp), ".statplane-%016llx",
-			 (unsigned long long)tag);
+/* How a file without a name can be named. */
+static void format_link(char path[static 32], int fd)
+{
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
+}
+
+static int open_nameless(const struct sp_segment_name *name)
+{
+	int fd =
+		openat(name->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	char path[32];
+
+	if (fd < 0)
+		return -errno;
+	format_link(path, fd);
+	if (!access(path, F_OK))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+static int open_tmp(struct sp_segment_name *name)
+{
+	for (unsigned i = 0; i < NR_TRIES; i++) {
+		int fd;
+
+		choose_tmp(name, i);
 		fd = openat(name->dir_fd, name->tmp,
 			    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd >= 0)
-			break;
+		if (fd >= 0) {
+			name->has_tmp = true;
+			return fd;
+		}
 		if (errno != EEXIST)
 			return -errno;
 	}
+	return -EEXIST;
+}
+
+int sp_name_create_file(struct sp_segment_name *name, mode_t mode)
+{
+	int fd = open_nameless(name);
+
 	if (fd < 0)
-		return -EEXIST;
-	name->has_file = true;
+		fd = open_tmp(name);
+	if (fd < 0)
+		return fd;
 	if (fchmod(fd, mode)) {
-		err = -errno;
+		int err = -errno;
+
 		close(fd);
 		return err;
 	}
+	name->fd = fd;
 	return fd;
 }
 
@@ -122,7 +167,7 @@ static int judge(int fd)
 /* Does the name mean the file behind @fd? 0, -ESTALE, or -errno. */
 static int compare(const struct sp_segment_name *name, int fd)
 {
-	struct stat ours, named;
+	struct stat ours = {0}, named = {0};
 
 	if (fstat(fd, &ours))
 		return -errno;
@@ -142,7 +187,7 @@ static int open_old(const struct sp_segment_name *name, int *ret_fd)
 	int fd = openat(name->dir_fd, name->leaf,
 			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 				O_CLOEXEC);
-	struct stat st;
+	struct stat st = {0};
 	int err = 0;
 
 	if (fd < 0 && errno == ENOENT) {
@@ -172,8 +217,21 @@ int sp_name_check(struct sp_segment_name *name)
 	return err;
 }
 
-static int take_free(struct sp_segment_name *name)
+/* Give the nameless file a name that is free. Return: 0 or -errno. */
+static int link_as(const struct sp_segment_name *name, const char *leaf)
 {
+	char path[32];
+
+	format_link(path, name->fd);
+	return linkat(AT_FDCWD, path, name->dir_fd, leaf, AT_SYMLINK_FOLLOW)
+		       ? -errno
+		       : 0;
+}
+
+static int take_free(const struct sp_segment_name *name)
+{
+	if (!name->has_tmp)
+		return link_as(name, name->leaf);
 	if (!renameat2(name->dir_fd, name->tmp, name->dir_fd, name->leaf,
 		       RENAME_NOREPLACE))
 		return 0;
@@ -186,14 +244,37 @@ static int take_free(struct sp_segment_name *name)
 	return 0;
 }
 
+/*
+ * A rename replaces, a link does not: so the file needs some name first. The
+ * caller holds the lock of the file to be replaced, so what has this name was
+ * left by one who was killed between link and rename.
+ */
+static int have_tmp(struct sp_segment_name *name)
+{
+	int len, err;
+
+	if (name->has_tmp)
+		return 0;
+	len = snprintf(name->tmp, sizeof(name->tmp), ".%s.statplane",
+		       name->leaf);
+	if (len < 0 || (size_t)len >= sizeof(name->tmp))
+		return -ENAMETOOLONG;
+	unlinkat(name->dir_fd, name->tmp, 0);
+	err = link_as(name, name->tmp);
+	name->has_tmp = !err;
+	return err;
+}
+
 /* Return: 0; -ESTALE if the name changed hands; as sp_name_take(). */
-static int take_old(struct sp_segment_name *name, int fd)
+static int take_old(struct sp_segment_name *name, int old_fd)
 {
 	int err;
 
-	if (flock(fd, LOCK_EX | LOCK_NB))
+	if (flock(old_fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	err = compare(name, fd);
+	err = compare(name, old_fd);
+	if (!err)
+		err = have_tmp(name);
 	if (!err && renameat(name->dir_fd, name->tmp, name->dir_fd, name->leaf))
 		err = -errno;
 	return err;
@@ -217,7 +298,7 @@ int sp_name_take(struct sp_segment_name *name)
 				continue;
 		}
 		if (!err)
-			name->has_file = false;
+			name->has_tmp = false;
 		return err;
 	}
 	return -EBUSY;
@@ -227,7 +308,7 @@ void sp_name_close(struct sp_segment_name *name)
 {
 	if (!name)
 		return;
-	if (name->has_file)
+	if (name->has_tmp)
 		unlinkat(name->dir_fd, name->tmp, 0);
 	close(name->dir_fd);
 	free(name);

@@ -189,7 +189,7 @@ static int load_header(int fd, struct sp_plane_hdr *hdr)
  */
 static int check_file(int fd, struct sp_plane_hdr *hdr, struct places *ret_at)
 {
-	struct stat st;
+	struct stat st = {0};
 	int err;
 
 	if (fstat(fd, &st))
@@ -322,7 +322,7 @@ static bool is_clean(const struct sp_reader *reader)
 /* Has the file still all bytes that are mapped? */
 static bool is_whole(const struct sp_reader *reader)
 {
-	struct stat st;
+	struct stat st = {0};
 
 	return reader->is_sealed ||
 	       (!fstat(reader->fd, &st) && (uint64_t)st.st_size >= reader->len);

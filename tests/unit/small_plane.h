@@ -98,7 +98,7 @@ static inline struct sp_reader *small_reader(const struct sp_plane *plane)
 /* Bytes of memory that a file holds. */
 static inline uint64_t small_backed_bytes(int fd)
 {
-	struct stat st;
+	struct stat st = {0};
 
 	assert_int_equal(fstat(fd, &st), 0);
 	return (uint64_t)st.st_blocks * 512;

@@ -15,6 +15,7 @@
 #include "plane/reader.h"
 
 static struct sp_plane *plane;
+static struct sp_plane_hdr good; /* too long for a frame */
 
 static int setup(void **state)
 {
@@ -57,10 +58,11 @@ static int try_attach(void)
 /* One thing wrong with the header at a time. */
 static void headers_that_lie_are_refused(void **state)
 {
-	struct sp_plane_hdr *hdr = plane->hdr, good = *hdr;
+	struct sp_plane_hdr *hdr = plane->hdr;
 	struct sp_section *dir = &hdr->section[0], *blob = &hdr->section[1],
 			  *units = &hdr->section[2];
 
+	good = *hdr;
 	assert_int_equal(try_attach(), 0);
 #define CHECK(change, err)                                                     \
 	do {                                                                   \
@@ -128,9 +130,10 @@ static void headers_that_lie_are_refused(void **state)
 /* What a later minor version, or another machine, may have. */
 static void what_is_only_unknown_is_accepted(void **state)
 {
-	struct sp_plane_hdr *hdr = plane->hdr, good = *hdr;
+	struct sp_plane_hdr *hdr = plane->hdr;
 	struct sp_section *section = &hdr->section[3];
 
+	good = *hdr;
 #define CHECK(change)                                                          \
 	do {                                                                   \
 		change;                                                        \
@@ -367,7 +370,7 @@ static void entries_that_cannot_be_true_are_skipped(void **state)
 {
 	struct sp_reader *reader = small_reader(plane);
 	uint64_t id = small_add(plane, "a", 0, 4);
-	struct sp_dir_entry *entry = entry_at(0), good = *entry;
+	struct sp_dir_entry *entry = entry_at(0), sane = *entry;
 	struct sp_object object;
 	uint64_t nr = 0;
 
@@ -381,7 +384,7 @@ static void entries_that_cannot_be_true_are_skipped(void **state)
 		assert_int_equal(cursor, 1);                                   \
 		assert_int_equal(sp_reader_get(reader, id, &object), -EAGAIN); \
 		assert_int_equal(reader->nr_unstable, nr += 2);                \
-		*entry = good;                                                 \
+		*entry = sane;                                                 \
 	} while (0)
 	CHECK(entry->name[0] = '\0');
 	CHECK(entry->name[0] = '/');
@@ -471,12 +474,12 @@ static void an_object_made_up_by_the_caller_is_checked(void **state)
 {
 	struct sp_reader *reader = small_reader(plane);
 	uint64_t id = small_add(plane, "a", 0, 4), sum[4];
-	struct sp_object good, object;
+	struct sp_object found, object;
 
-	assert_int_equal(sp_reader_get(reader, id, &good), 0);
+	assert_int_equal(sp_reader_get(reader, id, &found), 0);
 #define CHECK(change)                                                          \
 	do {                                                                   \
-		object = good;                                                 \
+		object = found;                                                \
 		change;                                                        \
 		assert_int_equal(sp_reader_fold(reader, &object, 0, 1, sum),   \
 				 -EINVAL);                                     \

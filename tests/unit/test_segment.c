@@ -155,7 +155,7 @@ static void mode_is_as_asked_whatever_the_umask(void **state)
 	struct sp_plane_opts opts = small_opts(small_path("p"));
 	struct sp_plane *plane = NULL;
 	mode_t old = umask(077);
-	struct stat st;
+	struct stat st = {0};
 
 	sp_segment_close(small_segment(opts.path));
 	assert_int_equal(stat(opts.path, &st), 0);
@@ -267,11 +267,23 @@ static void an_abandoned_plane_is_replaced(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
+/* What one leaves who is killed while he replaces a plane. */
+static void the_rest_of_a_killed_creator_is_swept(void **state)
+{
+	const char *path = small_path("p");
+
+	sp_segment_close(small_segment(path));
+	sp_segment_close(small_segment(small_path(".p.statplane")));
+	assert_int_equal(count_files(), 2);
+	sp_segment_close(small_segment(path));
+	assert_int_equal(count_files(), 1);
+}
+
 static void check_left_alone(const char *path)
 {
 	struct sp_plane_opts opts = small_opts(path);
 	struct sp_plane *plane;
-	struct stat before, after;
+	struct stat before = {0}, after = {0};
 
 	assert_int_equal(lstat(path, &before), 0);
 	assert_int_equal(sp_segment_create(&opts, &plane), -EEXIST);
@@ -487,6 +499,7 @@ int main(void)
 		T(the_second_to_publish_is_told),
 		T(a_finished_plane_is_replaced_and_its_readers_keep_it),
 		T(an_abandoned_plane_is_replaced),
+		T(the_rest_of_a_killed_creator_is_swept),
 		T(what_is_no_plane_is_left_alone),
 		T(a_plane_of_another_major_version_is_left_alone),
 		T(a_name_that_somebody_is_taking_is_busy),
