@@ -27,6 +27,10 @@
  * a thread sanitizer, which cannot see into the sequence. So objects built with
  * and without the fast path may meet in one program.
  *
+ * A shared object that contains these functions must be linked with
+ * -z nodelete, as the library is: the kernel may look at the last sequence of a
+ * thread long after it ran, and kills the process if that memory is gone.
+ *
  * Macros that a build may set: SP_PERCPU_PORTABLE takes the slow path always.
  * SP_PERCPU_STRESS_NOPS (a number) widens the sequence and counts its aborts in
  * sp_percpu_stress_aborts; SP_PERCPU_STRESS_BROKEN leaves the sequence out:

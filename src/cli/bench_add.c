@@ -46,6 +46,7 @@
 #include "cli/bench.h"
 
 #define NR_COUNTERS 64
+#define NR_PARTS    5 /* of a sample */
 #define NO_RSEQ     "GLIBC_TUNABLES=glibc.pthread.rseq=0"
 
 /* What one thread counts with. */
@@ -252,9 +253,9 @@ static const struct kind {
 	{"tls", "lane", ALWAYS, 3000000, PLAIN(tls)},
 	{"lane", "tls", ALWAYS, 3000000, PLAIN(lane)},
 	{"lane_pair", "lane", ALWAYS, 1000000, PLAIN(lane_pair)},
+	{"bare", "tls", IN_RSEQ, 1000000, BARE_LOOPS(bare)},
 	{"rseq", "bare", IN_RSEQ, 1000000, PLAIN(percpu)},
 	{"rseq_pair", "rseq", IN_RSEQ, 500000, PLAIN(percpu_pair)},
-	{"bare", "tls", IN_RSEQ, 1000000, BARE_LOOPS(bare)},
 #if defined(SP_PERCPU_FAST_X86)
 	{"bare_shift", "bare", IN_RSEQ, 1000000, BARE_LOOPS(bare_shift)},
 #endif
@@ -294,16 +295,26 @@ struct thread {
 	pthread_t id;
 };
 
+/* The median of some parts: one that the machine took away does not count. */
 static double time_loop(struct add_bench *bench, unsigned idx)
 {
 	struct adder *adder = &bench->adders[idx];
-	uint64_t start;
+	const uint64_t nr = bench->nr / NR_PARTS / 8 * 8;
+	double ns[NR_PARTS], t;
 
 	set_tls(adder);
 	bench->loop(adder, 1000);
-	start = sp_bench_ticks();
-	bench->loop(adder, bench->nr);
-	return sp_bench_ns(sp_bench_ticks() - start) / (double)bench->nr;
+	for (unsigned i = 0; i < NR_PARTS; i++) {
+		uint64_t start = sp_bench_ticks();
+		unsigned at = i;
+
+		bench->loop(adder, nr);
+		t = sp_bench_ns(sp_bench_ticks() - start) / (double)nr;
+		for (; at && ns[at - 1] > t; at--)
+			ns[at] = ns[at - 1];
+		ns[at] = t;
+	}
+	return ns[NR_PARTS / 2];
 }
 
 static void *other_thread(void *arg)
@@ -371,11 +382,12 @@ static void select_kinds(struct add_bench *bench)
 static void measure(struct add_bench *bench)
 {
 	for (unsigned r = 0; r < bench->opts->nr_rounds; r++)
-		for (size_t i = 0; i < NR_KINDS; i++) {
-			size_t k = r % 2 ? NR_KINDS - 1 - i : i;
+		for (size_t i = 0; i < NR_KINDS * NR_PATTERNS; i++) {
+			size_t k = r % 2 ? NR_KINDS - 1 - i % NR_KINDS
+					 : i % NR_KINDS;
+			size_t p = i / NR_KINDS;
 
-			for (int p = 0; p < NR_PATTERNS && bench->wanted[k];
-			     p++)
+			if (bench->wanted[k])
 				sp_series_add(&bench->series[k][p],
 					      sample(bench, kinds[k].loop[p],
 						     kinds[k].nr));

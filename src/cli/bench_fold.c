@@ -19,10 +19,10 @@
 #include <string.h>
 
 #include <statplane/percpu.h>
+#include <statplane/reader.h>
 
 #include "cli/bench.h"
 #include "percpu/fold.h"
-#include "percpu/state.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -40,10 +40,10 @@ struct fold_bench {
 	struct sp_lane lanes[MAX_UNITS];
 	unsigned nr_lanes;
 	sp_percpu_t off;
-	uint64_t written[SP_MAX_UNITS / 64];
+	uint64_t written[(MAX_UNITS + 64) / 64];
 	struct sp_fold_units units;
 	uint64_t unit_off[MAX_UNITS + 1]; /* as the kernel's per_cpu_offset */
-	unsigned nr_units;
+	unsigned nr_units; /* written or not: 1 CPU's, the shared one, lanes */
 };
 
 /* One way to fold. */
@@ -134,7 +134,7 @@ static void flush(const struct fold_bench *bench)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Units 0 .. @nr_units - 1 written, each counter of each with a value. */
+/* Claim lanes until @nr_units are written, the shared one among them. */
 static int grow(struct fold_bench *bench, unsigned nr_units)
 {
 	int r;
@@ -145,14 +145,47 @@ static int grow(struct fold_bench *bench, unsigned nr_units)
 		r = sp_lane_claim(bench->plane, lane);
 		if (r)
 			return r;
+		bench->written[lane->unit / 64] |= 1ull << lane->unit % 64;
+		bench->units.base =
+			lane->base - bench->units.stride * lane->unit;
 		for (unsigned i = 0; i < NR_COUNTERS; i++)
 			sp_lane_add(lane, bench->off + 8 * i,
 				    lane->unit * 1000003ull + i);
 	}
-	bench->units = sp_percpu_units(bench->plane, bench->written);
-	bench->nr_units = bench->plane->nr_units;
-	for (unsigned u = 0; u < bench->nr_units; u++)
-		bench->unit_off[u] = u * bench->units.stride;
+	return 0;
+}
+
+static int open_bench(struct fold_bench *bench)
+{
+	const struct sp_plane_opts plane_opts = {
+		.sz = sizeof(plane_opts),
+		.program = "bench fold",
+		.nr_cpus = 1,
+		.nr_lanes = MAX_UNITS - 1,
+	};
+	struct sp_plane_info info;
+	struct sp_reader *reader;
+	int r;
+
+	r = sp_plane_create(&plane_opts, &bench->plane);
+	if (!r)
+		r = sp_percpu_alloc(bench->plane, NR_COUNTERS * 8, 8,
+				    &bench->off);
+	if (!r)
+		r = sp_reader_attach_fd(sp_plane_fd(bench->plane), &reader);
+	if (r)
+		return r;
+	sp_reader_info(reader, &info);
+	sp_reader_detach(reader);
+	bench->nr_units = info.nr_units;
+	bench->written[0] = 1; /* the shared unit always is */
+	bench->units = (struct sp_fold_units){
+		.stride = info.unit_stride,
+		.written = bench->written,
+		.nr_words = (info.nr_units + 63) / 64,
+	};
+	for (unsigned u = 0; u < info.nr_units; u++)
+		bench->unit_off[u] = u * info.unit_stride;
 	return 0;
 }
 
@@ -282,22 +315,13 @@ static unsigned list_ways(struct way *ways)
 
 int sp_bench_fold(const struct sp_bench_opts *opts)
 {
-	const struct sp_plane_opts plane_opts = {
-		.sz = sizeof(plane_opts),
-		.program = "bench fold",
-		.nr_cpus = 1,
-		.nr_lanes = MAX_UNITS - 1,
-	};
 	static struct fold_bench bench;
 	struct way ways[MAX_WAYS] = {0};
 	unsigned nr_ways = list_ways(ways);
 	int r;
 
 	bench.opts = opts;
-	r = sp_plane_create(&plane_opts, &bench.plane);
-	if (r)
-		goto out;
-	r = sp_percpu_alloc(bench.plane, NR_COUNTERS * 8, 8, &bench.off);
+	r = open_bench(&bench);
 	for (unsigned w = 0; w < nr_ways && !r; w++)
 		r = sp_series_init(&ways[w].series, opts->nr_rounds);
 	if (r)
