@@ -270,9 +270,9 @@ void sp_text_word(struct sp_text *t, const char *s, size_t len)
 {
 	for (; len; s++, len--) {
 		char *p = sp_text_reserve(t, 1);
-		char c = *s;
+		unsigned char c = (unsigned char)*s;
 
-		*p = c > 0x20 && c < 0x7f ? c : '?';
+		*p = c > 0x20 && c != 0x7f ? (char)c : '?';
 		sp_text_commit(t, p + 1);
 	}
 }

@@ -105,7 +105,8 @@ void sp_text_s64(struct sp_text *t, int64_t value);
 void sp_text_json(struct sp_text *t, const char *s, size_t len);
 /* The inside of an OpenMetrics label value or help text. */
 void sp_text_label(struct sp_text *t, const char *s, size_t len);
-/* A name in a file of /proc, where white space separates: '?' for the rest. */
+/* A name in a file of /proc, where white space separates: '?' in its place, and
+ * for control characters. */
 void sp_text_word(struct sp_text *t, const char *s, size_t len);
 
 #endif
