@@ -272,8 +272,8 @@ static void see_end(struct evidence *evidence, const struct sight *sight,
 		return;
 	found->nr++;
 	found->nr_answers += is_source && is_answer(sight);
-	if (!is_source && !evidence->first_asked_claim)
-		evidence->first_asked_claim = found->order;
+	if (!is_source && !evidence->first_ends[sight->family == AF_INET6])
+		evidence->first_ends[sight->family == AF_INET6] = found->order;
 }
 
 static void see_ends(struct evidence *evidence, const struct sight *sight)

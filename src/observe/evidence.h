@@ -55,11 +55,13 @@ struct evidence {
 	struct sp_hash_key key;
 	uint64_t nr_unicast;
 	uint64_t nr_marked;
-	uint64_t nr_packets;  /* without MAC addresses */
-	uint64_t nr_loopback; /* those of them from all zeros to all zeros */
-	uint16_t first_asked; /* station that the first unicast frame was for,
-			       * and claim index of the same, plus 1 */
-	uint32_t first_asked_claim;
+	uint64_t nr_packets;    /* without MAC addresses */
+	uint64_t nr_loopback;   /* those of them from all zeros to all zeros */
+	uint16_t first_asked;   /* station that the first unicast frame was
+				  * for */
+	uint32_t first_ends[2]; /* without MAC addresses: order of the claim
+				  * that the first packet of IPv4, of IPv6 was
+				  * for */
 	uint32_t nr_stations;
 	uint32_t nr_claims;
 	uint32_t nr_broadcasts;

@@ -344,7 +344,7 @@ static bool is_better(const struct evidence *evidence, const struct claim *a,
 		return !b || a->nr > b->nr;
 	if (a->nr_answers != b->nr_answers)
 		return a->nr_answers > b->nr_answers;
-	return a->order == evidence->first_asked_claim;
+	return a->order == evidence->first_ends[a->family == AF_INET6];
 }
 
 static const struct claim *best_of(const struct evidence *evidence,
