@@ -132,8 +132,10 @@ struct sp_percpu_stats {
 	uint64_t nr_failed;      /* allocations refused for want of space */
 	uint64_t used_bytes;     /* bytes of live objects, each unit */
 	uint64_t populated_bytes; /* bytes backed by memory, each written unit */
-	uint64_t nr_overflow;    /* adds that went to the shared unit, since a
-				  * CPU's own unit could not be populated */
+	uint64_t nr_overflow;    /* adds that went to the shared unit: of threads
+				  * without an rseq area, of CPUs beyond
+				  * nr_cpus or without memory for a unit, or
+				  * interrupted again and again */
 };
 
 SP_API void sp_percpu_stats(const struct sp_plane *plane,
