@@ -79,10 +79,15 @@ SP_BEGIN_DECLS
  * base[-2], what a thread without a registered rseq area shows as its CPU.
  *
  * Written by the slow path only, once a cell [C1]; read by all threads.
+ *
+ * The struct stands on a page, and base[] near its end: a CPU that goes by the
+ * low 12 bits of addresses takes the load of base[cpu] for one of a cell that
+ * was just written at the same place of another page, and waits (a fifth more
+ * time an add, when it happens). Objects begin at the front of their pages.
  */
 struct sp_percpu {
 	struct sp_plane *plane;
-	uintptr_t pad[5];
+	uintptr_t pad[445];
 	uintptr_t guard[2];
 	uintptr_t base[SP_PERCPU_MAX_CPUS];
 	uintptr_t pair_guard[2];

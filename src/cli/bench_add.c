@@ -26,9 +26,10 @@
  *   shared_mutex  one mutex for all threads                    rseq
  *
  * The last two with two threads and more. With one thread a second one sleeps,
- * for the C library leaves locks out where there is only one. A process is in rseq mode or in
- * fallback mode, never both: the fallback is measured in a process of its own,
- * which the C library is told to start without rseq.
+ * for the C library leaves locks out where there is only one. A process is in
+ * rseq mode or in fallback mode, never both: the fallback is measured in a
+ * process of its own, which the C library is told to start without rseq; where
+ * that is the whole process, the fallback is the peer instead of rseq.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -263,8 +264,8 @@ static const struct kind {
 	{"lock", "rseq", ALWAYS, 200000, PLAIN(lock)},
 	{"getcpu_lock", "rseq", ALWAYS, 100000, PLAIN(getcpu_lock)},
 	{"mutex", "rseq", ALWAYS, 100000, PLAIN(mutex)},
-	{"shared_lock", "rseq", ALWAYS | CONTENDED, 50000, PLAIN(shared_lock)},
-	{"shared_mutex", "rseq", ALWAYS | CONTENDED, 20000,
+	{"shared_lock", "rseq", ALWAYS | CONTENDED, 500000, PLAIN(shared_lock)},
+	{"shared_mutex", "rseq", ALWAYS | CONTENDED, 200000,
 	 PLAIN(shared_mutex)},
 };
 
@@ -286,7 +287,9 @@ struct add_bench {
 	loop_fn *loop;
 	uint64_t nr;
 	pthread_barrier_t start, end;
-	double *ns; /* of each thread */
+	double *ns;          /* of each thread */
+	unsigned nr_running; /* counts on from sample to sample */
+	bool crowded;
 };
 
 struct thread {
@@ -294,6 +297,19 @@ struct thread {
 	unsigned idx;
 	pthread_t id;
 };
+
+/* A barrier wakes its threads one after the other; here they all run. */
+static void start_together(struct add_bench *bench)
+{
+	unsigned want, nr = bench->opts->nr_threads;
+
+	want = __atomic_add_fetch(&bench->nr_running, 1, __ATOMIC_ACQ_REL);
+	want = (want + nr - 1) / nr * nr;
+	while ((int)(__atomic_load_n(&bench->nr_running, __ATOMIC_ACQUIRE) -
+		     want) < 0)
+		if (bench->crowded)
+			sched_yield();
+}
 
 /* The median of some parts: one that the machine took away does not count. */
 static double time_loop(struct add_bench *bench, unsigned idx)
@@ -304,6 +320,7 @@ static double time_loop(struct add_bench *bench, unsigned idx)
 
 	set_tls(adder);
 	bench->loop(adder, 1000);
+	start_together(bench);
 	for (unsigned i = 0; i < NR_PARTS; i++) {
 		uint64_t start = sp_bench_ticks();
 		unsigned at = i;
@@ -356,6 +373,16 @@ static size_t find_kind(const char *name)
 	return k;
 }
 
+/* Without rseq, what is compared with it is compared with the fallback. */
+static size_t find_peer(const struct kind *kind)
+{
+	const char *peer = kind->peer;
+
+	if (!strcmp(peer, "rseq") && sp_percpu_mode() == SP_PERCPU_FALLBACK)
+		peer = "fallback";
+	return find_kind(peer);
+}
+
 /* The kinds that this process can measure and that were asked for. */
 static void select_kinds(struct add_bench *bench)
 {
@@ -371,7 +398,7 @@ static void select_kinds(struct add_bench *bench)
 			(!opts->only || !strcmp(opts->only, kinds[k].name));
 	/* What is compared with needs its peer. */
 	for (size_t k = 0; k < NR_KINDS; k++) {
-		size_t peer = find_kind(kinds[k].peer);
+		size_t peer = find_peer(&kinds[k]);
 
 		if (bench->wanted[k] && kinds[peer].when & mode &&
 		    kinds[peer].loop[SAME])
@@ -399,7 +426,7 @@ static void report(const struct add_bench *bench)
 	char name[64];
 
 	for (size_t k = 0; k < NR_KINDS; k++) {
-		size_t peer = find_kind(kinds[k].peer);
+		size_t peer = find_peer(&kinds[k]);
 
 		if (!bench->wanted[k] ||
 		    (bench->opts->only &&
@@ -412,7 +439,7 @@ static void report(const struct add_bench *bench)
 				 patterns[p]);
 			sp_bench_case(bench->opts, "add", name,
 				      &bench->series[k][p],
-				      has_peer ? kinds[k].peer : NULL,
+				      has_peer ? kinds[peer].name : NULL,
 				      &bench->series[peer][p]);
 		}
 	}
@@ -597,7 +624,7 @@ static void begin(const struct add_bench *bench)
 		 bench->opts->nr_threads,
 		 bench->opts->nr_threads > 1 ? "s" : "");
 	sp_bench_begin(bench->opts, title);
-	if (bench->opts->nr_threads > sysconf(_SC_NPROCESSORS_ONLN))
+	if (bench->crowded)
 		sp_bench_note(bench->opts, "(more threads than CPUs)");
 }
 
@@ -610,6 +637,7 @@ int sp_bench_add(const struct sp_bench_opts *opts)
 	int r;
 
 	bench.opts = opts;
+	bench.crowded = opts->nr_threads > sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_mutex_init(&bench.shared_mutex, NULL);
 	if (opts->only && find_kind(opts->only) == NR_KINDS) {
 		fprintf(stderr, "statplane bench add: no kind '%s'\n",

@@ -8,6 +8,11 @@
 
 #include "percpu/state.h"
 
+_Static_assert(offsetof(struct sp_percpu_state, handle) == 0 &&
+		       offsetof(struct sp_percpu, base) % 4096 >= 3584 &&
+		       offsetof(struct sp_percpu, pair_base) % 4096 >= 3584,
+	       "see struct sp_percpu");
+
 /* sp_pages_populate_fn */
 static int populate(void *ctx, uint64_t upto_bytes,
 		    uint64_t *ret_populated_bytes)
@@ -28,7 +33,7 @@ static void state_destroy(struct sp_percpu_state *state)
 	munmap(state, sizeof(*state));
 }
 
-/* Mapped, not from the heap: most of base[] is never touched. */
+/* Mapped, not from the heap: on a page, and most of base[] never touched. */
 static int state_create(struct sp_plane *plane,
 			struct sp_percpu_state **ret_state)
 {
