@@ -123,7 +123,7 @@ struct sp_observer_stats {
 				     * limit */
 };
 
-SP_API void sp_observer_stats(const struct sp_observer *observer,
+SP_API void sp_observer_read_stats(const struct sp_observer *observer,
 			      struct sp_observer_stats *ret_stats);
 
 /*

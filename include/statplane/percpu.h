@@ -41,7 +41,7 @@ typedef uint64_t sp_percpu_t;
  * @ret_off: the offset
  *
  * Return: 0; -EINVAL for a size or alignment out of range; -ENOSPC if the plane
- * or the file system is full (counted, see sp_percpu_stats()).
+ * or the file system is full (counted, see sp_percpu_read_stats()).
  *
  * Context: any thread; takes the allocator's lock; may call fallocate(2).
  */
@@ -138,7 +138,7 @@ struct sp_percpu_stats {
 				  * interrupted again and again */
 };
 
-SP_API void sp_percpu_stats(const struct sp_plane *plane,
+SP_API void sp_percpu_read_stats(const struct sp_plane *plane,
 			    struct sp_percpu_stats *ret_stats);
 
 /**

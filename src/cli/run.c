@@ -81,7 +81,8 @@ static int open_input(struct run *run)
 
 static int create_plane(struct run *run)
 {
-	struct sp_plane_opts opts = {.sz = sizeof(opts)};
+	/* one thread counts, so one lane is enough */
+	struct sp_plane_opts opts = {.sz = sizeof(opts), .nr_lanes = 1};
 	int r;
 
 	if (run->options.segment) {
@@ -190,7 +191,7 @@ static void count(struct run *run)
 		}
 	}
 	sp_observer_finish(run->observer);
-	sp_observer_stats(run->observer, &result->stats);
+	sp_observer_read_stats(run->observer, &result->stats);
 	result->elapsed_ns = now_ns() - start;
 	result->signal = sp_stop_signal();
 	if (!nr_packets)
@@ -307,6 +308,7 @@ int sp_cli_run(int argc, char **argv)
 	run.result.input = &run.input;
 	sp_input_init(&run.input, run.options.paths, run.options.nr_paths);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* files too large are an error of write(2) */
 	r = sp_stop_init();
 	status = r ? sp_cli_error("cannot handle signals: %s", strerror(-r))
 		   : run_all(&run);

@@ -241,7 +241,7 @@ void sp_observer_finish(struct sp_observer *observer)
 	update_gauges(observer);
 }
 
-void sp_observer_stats(const struct sp_observer *observer,
+void sp_observer_read_stats(const struct sp_observer *observer,
 		       struct sp_observer_stats *ret_stats)
 {
 	*ret_stats = observer->stats;

@@ -70,7 +70,7 @@ void sp_percpu_free(struct sp_plane *plane, sp_percpu_t off, size_t size)
 	sp_lock_release(&state->lock);
 }
 
-void sp_percpu_stats(const struct sp_plane *plane,
+void sp_percpu_read_stats(const struct sp_plane *plane,
 		     struct sp_percpu_stats *ret_stats)
 {
 	struct sp_percpu_state *state = sp_percpu_state(plane);

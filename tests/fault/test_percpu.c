@@ -75,7 +75,7 @@ static uint64_t used_bytes(void)
 {
 	struct sp_percpu_stats stats;
 
-	sp_percpu_stats(plane, &stats);
+	sp_percpu_read_stats(plane, &stats);
 	return stats.used_bytes;
 }
 

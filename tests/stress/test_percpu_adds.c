@@ -235,7 +235,7 @@ static bool run_round(const cpu_set_t *allowed, bool mixed)
 	want.adds += nr_signals;
 	want.pairs += nr_signals;
 	ok = check(&want);
-	sp_percpu_stats(plane, &stats);
+	sp_percpu_read_stats(plane, &stats);
 	printf("%s%llu adds, %llu in %llu signal handlers, %llu shared: %s\n",
 	       mixed ? "mixed threads: " : "",
 	       (unsigned long long)(want.adds + want.pairs + want.lane_adds),

@@ -433,7 +433,7 @@ static inline struct sp_observer_stats lab_stats(void)
 {
 	struct sp_observer_stats stats;
 
-	sp_observer_stats(lab.observer, &stats);
+	sp_observer_read_stats(lab.observer, &stats);
 	return stats;
 }
 

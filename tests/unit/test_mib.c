@@ -430,11 +430,11 @@ static void a_full_directory_is_an_error(void **state)
 		assert_int_equal(sp_mib_create(small, name, &schema, &mib[i]),
 				 0);
 	}
-	sp_percpu_stats(small, &before);
+	sp_percpu_read_stats(small, &before);
 	assert_int_equal(sp_mib_create(small, "more", &schema, &mib[3]),
 			 -ENOSPC);
 	assert_null(mib[3]);
-	sp_percpu_stats(small, &after);
+	sp_percpu_read_stats(small, &after);
 	assert_int_equal(before.used_bytes, after.used_bytes);
 	for (int i = 0; i < 3; i++)
 		sp_mib_destroy(mib[i]);

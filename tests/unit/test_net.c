@@ -175,7 +175,7 @@ static void a_namespace_takes_its_devices_along(void **state)
 	struct sp_netdev *dev;
 	struct sp_net *net;
 
-	sp_percpu_stats(plane, &before);
+	sp_percpu_read_stats(plane, &before);
 	assert_int_equal(sp_net_create(plane, "a", NULL, &net), 0);
 	for (int i = 0; i < 5; i++) {
 		char name[16];
@@ -189,7 +189,7 @@ static void a_namespace_takes_its_devices_along(void **state)
 	sp_net_destroy(net);
 	assert_false(is_there(SP_OBJECT_NETDEV, "e0"));
 	assert_false(is_there(SP_OBJECT_NETNS, "a"));
-	sp_percpu_stats(plane, &after);
+	sp_percpu_read_stats(plane, &after);
 	assert_int_equal(before.used_bytes, after.used_bytes);
 	sp_net_destroy(NULL);
 	sp_netdev_destroy(NULL);
@@ -236,14 +236,14 @@ static void making_a_namespace_writes_no_unit(void **state)
 	struct sp_netdev *dev;
 	char name[16];
 
-	sp_percpu_stats(plane, &before);
+	sp_percpu_read_stats(plane, &before);
 	for (int i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
 		assert_int_equal(sp_net_create(plane, name, NULL, &nets[i]), 0);
 		assert_int_equal(sp_netdev_create(nets[i], "lo", 0, NULL, &dev),
 				 0);
 	}
-	sp_percpu_stats(plane, &after);
+	sp_percpu_read_stats(plane, &after);
 	assert_int_equal(before.nr_written, after.nr_written);
 	for (int i = 0; i < 100; i++)
 		sp_net_destroy(nets[i]);

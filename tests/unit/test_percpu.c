@@ -59,7 +59,7 @@ static struct sp_percpu_stats stats(void)
 {
 	struct sp_percpu_stats now;
 
-	sp_percpu_stats(plane, &now);
+	sp_percpu_read_stats(plane, &now);
 	return now;
 }
 
@@ -326,7 +326,7 @@ static void a_cpu_beyond_the_units_uses_the_shared_one(void **state)
 	sp_pair_add(sp_plane_percpu(small), off, 1, 2);
 	assert_int_equal(sp_pair_read(small, off).packets, 1001);
 	assert_int_equal(sp_pair_read(small, off).bytes, 2);
-	sp_percpu_stats(small, &now);
+	sp_percpu_read_stats(small, &now);
 	assert_int_equal(now.nr_overflow, 1001);
 	assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
 	sp_plane_close(small);
