@@ -65,7 +65,22 @@ WRAP(int, fstatat64, -1, EIO, (int dir, const char *path, void *st, int flags),
      (dir, path, st, flags))
 WRAP(ssize_t, pread64, -1, EIO, (int fd, void *buf, size_t n, off_t off),
      (fd, buf, n, off))
-WRAP(int, flock, -1, ENOLCK, (int fd, int operation), (fd, operation))
+
+/* What another process does just before. */
+static void (*before_flock)(void);
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation)
+{
+	void (*meanwhile)(void) = before_flock;
+
+	before_flock = NULL;
+	if (meanwhile)
+		meanwhile();
+	return fails(ENOLCK) ? -1 : __real_flock(fd, operation);
+}
+
 WRAP(int, renameat2, -1, EIO,
      (int from, const char *a, int to, const char *b, unsigned flags),
      (from, a, to, b, flags))
@@ -294,6 +309,37 @@ static void growing(void **state)
 	assert_true(fail_each(prepare_nothing, grow) > 4);
 }
 
+/* --- a name that changes hands at the worst time -------------------------- */
+
+static struct sp_plane *winner;
+
+static void somebody_else_replaces_it(void)
+{
+	winner = small_segment(small_path("p"));
+}
+
+/* Judged to be dead, then replaced by somebody else, then locked. */
+static void the_slower_of_two_who_replace_is_told(void **state)
+{
+	struct sp_plane_opts opts = small_opts(small_path("p"));
+	struct sp_plane *plane = NULL;
+	struct sp_reader *reader = NULL;
+	struct sp_plane_info info;
+
+	leave_clean_file();
+	assert_int_equal(sp_segment_create(&opts, &plane), 0);
+	before_flock = somebody_else_replaces_it;
+	assert_int_equal(sp_segment_publish(plane), -EBUSY);
+	sp_segment_close(plane);
+	assert_non_null(winner);
+	assert_int_equal(sp_reader_attach(opts.path, &reader), 0);
+	sp_reader_info(reader, &info);
+	assert_memory_equal(info.uuid, winner->hdr->uuid, 16);
+	sp_reader_detach(reader);
+	sp_segment_close(winner);
+	unlink(opts.path);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -303,6 +349,7 @@ int main(void)
 		cmocka_unit_test(attaching),
 		cmocka_unit_test(attaching_by_descriptor),
 		cmocka_unit_test(growing),
+		cmocka_unit_test(the_slower_of_two_who_replace_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, small_dir_make, small_dir_remove);

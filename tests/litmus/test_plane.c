@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #define NR_READERS 2
-#define NR_CHANGES 20000
+#define NR_CHANGES 500000
 
 static struct sp_plane *plane;
 static bool done; /* the writer's part */

@@ -297,6 +297,8 @@ static void a_full_blob_is_an_error(void **state)
 	assert_int_equal(plane->blob_section->used, 0);
 	assert_int_equal(sp_blob_append(plane, text, 128 * 1024 - 1, &off), 0);
 	assert_int_equal(sp_blob_append(plane, text, 1, &off), -ENOSPC);
+	assert_int_equal(sp_blob_append(plane, text, SIZE_MAX - 8, &off),
+			 -ENOSPC);
 	assert_int_equal(off, 0);
 	free(text);
 }

@@ -114,7 +114,9 @@ static void growing_when_full(void)
 	full_require(sp_plane_units_used(plane) == used);
 	full_require(small_backed_bytes(plane->fd) == backed);
 	full_require(sp_plane_mark_unit(plane, 3) == -ENOSPC);
+	errno = 42;
 	full_require(sp_plane_try_mark_unit(plane, 3) == -ENOSPC);
+	full_require(errno == 42);
 	full_require(!sp_plane_unit_written(plane, 3));
 	full_require(small_backed_bytes(plane->fd) == backed);
 	/* What is populated can be written for all that. */
@@ -140,6 +142,23 @@ static void growing_by_less_than_a_chunk(void)
 	sp_segment_close(plane);
 }
 
+/* More than one system call's worth. */
+static void growing_far_when_full(void)
+{
+	struct sp_plane_opts opts = small_opts(small_path("p"));
+	struct sp_plane *plane;
+	uint64_t backed;
+
+	opts.unit_bytes = 16u << 20;
+	full_require(!sp_segment_create(&opts, &plane));
+	full_require(!sp_plane_populate_units(plane, 1));
+	backed = small_backed_bytes(plane->fd);
+	full_require(sp_plane_populate_units(plane, 6u << 20) == -ENOSPC);
+	full_require(small_backed_bytes(plane->fd) == backed);
+	full_require(!sp_plane_populate_units(plane, 3u << 20));
+	sp_segment_close(plane);
+}
+
 static void creating_when_full(void)
 {
 	struct sp_plane_opts opts = small_opts(small_path("p"));
@@ -162,6 +181,8 @@ static void a_full_directory_section(void)
 	full_require(id == 42 && off == 42);
 	full_require(!sp_dir_find(plane, SP_OBJECT_MIB, 0, "a"));
 	full_free();
+	/* A page each is less than they would like to have. */
+	full_fill(2 * page);
 	full_require(!sp_dir_add(plane, &object, &id));
 	full_require(!sp_blob_append(plane, "text", 4, &off));
 	sp_segment_close(plane);
@@ -170,6 +191,11 @@ static void a_full_directory_section(void)
 static void growing_when_full_changes_nothing(void **state)
 {
 	full_run(1024, growing_when_full);
+}
+
+static void growing_far_when_full_changes_nothing(void **state)
+{
+	full_run(5 * 1024, growing_far_when_full);
 }
 
 static void the_last_pages_are_used(void **state)
@@ -267,6 +293,7 @@ int main(void)
 		cmocka_unit_test(units_end_at_unit_bytes),
 		cmocka_unit_test(trying_does_not_wait),
 		cmocka_unit_test(growing_when_full_changes_nothing),
+		cmocka_unit_test(growing_far_when_full_changes_nothing),
 		cmocka_unit_test(the_last_pages_are_used),
 		cmocka_unit_test(creating_when_full_is_an_error),
 		cmocka_unit_test(directory_and_blob_when_full_are_unchanged),
