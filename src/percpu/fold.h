@@ -65,7 +65,7 @@ sp_fold_next(const struct sp_fold_units *units, struct sp_fold_cursor *cursor,
 /**
  * sp_fold_fn - sum @nr cells at byte offset @off of all @units
  * @off: multiple of 8
- * @sum: @nr totals, written once each
+ * @sum: @nr totals, not read before they are written
  */
 typedef void sp_fold_fn(const struct sp_fold_units *units, uint64_t off,
 			size_t nr, uint64_t *sum);

@@ -1,63 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * percpu/fold_scalar.c - the fold for any machine: eight cells at a time in
- * eight integer registers.
+ * percpu/fold_scalar.c - the fold for any machine.
+ *
+ * Totals stay in the caller's array, a block of it that fits in the first level
+ * of the cache. Four units at a time are added to it, so that it is loaded and
+ * stored once for four cells. (Totals in registers would be eight a pass: too
+ * many passes over the units.)
  */
 #include "percpu/fold.h"
 
-#define BLOCK 8
+#include <string.h>
 
-static uint64_t load(const char *cell)
+#define BLOCK 256 /* cells */
+#define GROUP 4   /* units */
+
+static uint64_t load(const char *unit, size_t i)
 {
-	return __atomic_load_n((const uint64_t *)(const void *)cell,
+	return __atomic_load_n((const uint64_t *)(const void *)unit + i,
 			       __ATOMIC_RELAXED);
 }
 
-static void fold_block(const struct sp_fold_units *units, uint64_t off,
-		       uint64_t *sum)
+static void add_group(const char *const unit[GROUP], size_t nr, uint64_t *sum)
 {
-	uint64_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
-	const char *cell;
+	const char *a = unit[0], *b = unit[1], *c = unit[2], *d = unit[3];
 
-	SP_FOLD_FOR_EACH_UNIT(cell, units, off)
-	{
-		s0 += load(cell);
-		s1 += load(cell + 8);
-		s2 += load(cell + 16);
-		s3 += load(cell + 24);
-		s4 += load(cell + 32);
-		s5 += load(cell + 40);
-		s6 += load(cell + 48);
-		s7 += load(cell + 56);
-	}
-	sum[0] = s0;
-	sum[1] = s1;
-	sum[2] = s2;
-	sum[3] = s3;
-	sum[4] = s4;
-	sum[5] = s5;
-	sum[6] = s6;
-	sum[7] = s7;
+	for (size_t i = 0; i < nr; i++)
+		sum[i] += load(a, i) + load(b, i) + load(c, i) + load(d, i);
 }
 
-static void fold_cell(const struct sp_fold_units *units, uint64_t off,
-		      uint64_t *sum)
+static void add_unit(const char *unit, size_t nr, uint64_t *sum)
 {
-	const char *cell;
-	uint64_t s = 0;
+	for (size_t i = 0; i < nr; i++)
+		sum[i] += load(unit, i);
+}
 
-	SP_FOLD_FOR_EACH_UNIT(cell, units, off)
-	s += load(cell);
-	*sum = s;
+static void fold_block(const struct sp_fold_units *units, uint64_t off,
+		       size_t nr, uint64_t *sum)
+{
+	const char *unit, *group[GROUP];
+	size_t nr_group = 0;
+
+	memset(sum, 0, nr * sizeof(*sum));
+	SP_FOLD_FOR_EACH_UNIT(unit, units, off)
+	{
+		group[nr_group++] = unit;
+		if (nr_group == GROUP) {
+			add_group(group, nr, sum);
+			nr_group = 0;
+		}
+	}
+	while (nr_group)
+		add_unit(group[--nr_group], nr, sum);
 }
 
 static void fold_scalar(const struct sp_fold_units *units, uint64_t off,
 			size_t nr, uint64_t *sum)
 {
-	for (; nr >= BLOCK; nr -= BLOCK, off += 8 * BLOCK, sum += BLOCK)
-		fold_block(units, off, sum);
-	for (; nr; nr--, off += 8, sum++)
-		fold_cell(units, off, sum);
+	while (nr) {
+		size_t n = nr < BLOCK ? nr : BLOCK;
+
+		fold_block(units, off, n, sum);
+		off += 8 * n;
+		sum += n;
+		nr -= n;
+	}
 }
 
 static bool usable(void)
