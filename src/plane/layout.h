@@ -7,11 +7,11 @@
  *	+--------+----------+-----------+-------+--------+--------+-- --+
  *
  * Everything stands at a fixed place from the start: the file is sparse, has
- *its full length at once, and grows by being populated (fallocate) chunk by
- *chunk. So nothing ever moves or shrinks under a reader, and running out of
- *memory is an error code in the writer, never a SIGBUS. Offsets are from the
- *start of the file. All integers are in the writer's byte order; a reader of
- *the other one refuses.
+ * its full length at once, and grows by being populated (fallocate) chunk by
+ * chunk. So nothing ever moves or shrinks under a reader, and running out of
+ * memory is an error code in the writer, never a SIGBUS. Offsets are from the
+ * start of the file. All integers are in the writer's byte order; a reader of
+ * the other one refuses.
  *
  * Unit 0 is the shared one (locked adds; populated from the start), units 1 to
  * nr_cpus belong to the CPUs, the rest are lanes.
