@@ -136,11 +136,10 @@ static struct claim *claim_make(struct evidence *evidence,
 
 static bool can_be_own(uint8_t family, const uint8_t *addr)
 {
-	if (is_zero(addr, addr_len_of(family)))
-		return false;
 	if (family == AF_INET)
-		return !is_multicast4(addr) && !is_all_ones4(addr);
-	return !is_multicast6(addr);
+		return !is_zero4(addr) && !is_multicast4(addr) &&
+		       !is_all_ones4(addr);
+	return !is_zero6(addr) && !is_multicast6(addr);
 }
 
 /* @station has @addr. Return: NULL if that cannot be, or for one too many. */
@@ -186,7 +185,7 @@ static void see_neighbour(struct evidence *evidence, struct station *sender,
 	if (sight->protocol != IPPROTO_ICMPV6 || sight->upper_cap < 24)
 		return;
 	if (sight->upper[0] == 136 ||
-	    (sight->upper[0] == 135 && is_zero(sight->src, 16)))
+	    (sight->upper[0] == 135 && is_zero6(sight->src)))
 		claim_surely(evidence, sender, AF_INET6, sight->upper + 8);
 }
 
@@ -413,13 +412,14 @@ static void see_network(struct evidence *evidence, const struct sp_link *link,
 
 void evidence_frame(struct evidence *evidence, const struct sp_frame *frame)
 {
+	static const uint8_t none[6];
 	struct station *sender = NULL;
 	struct sp_link link;
 
 	if (!sp_link_decode(evidence->linktype, frame, &link))
 		return;
-	if (link.src_mac && link.dst_mac && is_zero(link.src_mac, 6) &&
-	    is_zero(link.dst_mac, 6)) { /* the loopback device */
+	if (link.src_mac && link.dst_mac && !memcmp(link.src_mac, none, 6) &&
+	    !memcmp(link.dst_mac, none, 6)) { /* the loopback device */
 		evidence->nr_loopback++;
 		link.src_mac = link.dst_mac = NULL;
 	}

@@ -237,13 +237,12 @@ void forward4_input(struct sp_observer *o, const struct packet *packet)
 
 static bool is_scoped(const uint8_t *addr)
 {
-	return (addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80) ||
-	       is_zero(addr, 16);
+	return (addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80) || is_zero6(addr);
 }
 
 static bool is_own_source6(const struct sp_observer *o, const uint8_t *ip)
 {
-	return is_zero(ip + 8, 16) || host_is_local6(o->host, ip + 8);
+	return is_zero6(ip + 8) || host_is_local6(o->host, ip + 8);
 }
 
 void forward6_input(struct sp_observer *o, const struct packet *packet)
@@ -256,7 +255,7 @@ void forward6_input(struct sp_observer *o, const struct packet *packet)
 
 	if (!packet->to_host)
 		return;
-	if (is_zero(ip + 24, 16)) {
+	if (is_zero6(ip + 24)) {
 		NET6_INC(o, ip6, InAddrErrors);
 		return;
 	}
@@ -312,7 +311,7 @@ bool forward4_output(struct sp_observer *o, const struct packet *packet)
 	const uint8_t *ip = packet->data;
 	struct pending_entry *entry;
 
-	if (host_is_local4(o->host, ip + 12) || is_zero(ip + 12, 4))
+	if (host_is_local4(o->host, ip + 12) || is_zero4(ip + 12))
 		return false;
 	entry = pending_find(o->forward->waiting, flow4(o->forward, ip));
 	if (!entry && is_fragment(ip) && is_later_piece(o, ip)) {

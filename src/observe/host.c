@@ -2,213 +2,84 @@
 /*
  * observe/host.c - see host.h.
  *
- * One table holds all that is known, each entry a set of marks on one address:
- * local, broadcast, group joined for good, group joined by report. The few
- * entries of a host lie in one or two cache lines that every packet touches.
+ * One set for each family holds all that is known, as marks on addresses. Which
+ * sources a reported group is wanted from stands in a list of its own; lists and
+ * their heads come from pools of fixed size.
  *
- * Rules: net/ipv4/fib_frontend.c (which broadcast addresses an address brings
- * with it: the last one of its prefix, none for /31 and /32; the first one is an
+ * Rules: net/ipv4/fib_frontend.c (which broadcast address an address brings with
+ * it: the last one of its prefix, none for /31 and /32; the first one is an
  * ordinary address since Linux 5.14), net/ipv6/addrconf.c (solicited-node
- * groups, all-routers groups and subnet-router anycast addresses of a router).
+ * groups, all-routers groups and subnet-router anycast addresses of a router),
+ * net/ipv4/igmp.c, net/ipv6/mcast.c (source filters).
  */
 #include "observe/host.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "observe/flow.h"
+#define MAX_FILTER 64 /* sources of one group (mld_max_msf) */
+#define NONE       UINT16_MAX
 
-#define MAX_REPORTED 512  /* groups joined by report, both families */
-#define MAX_SOURCES  1024 /* of all groups */
-#define MAX_FILTER   64   /* sources of one group (mld_max_msf) */
-#define NO_SOURCE    UINT16_MAX
-
-enum {
-	MARK_USED = 1,
-	MARK_IPV6 = 2,
-	MARK_LOCAL = 4,
-	MARK_BROADCAST = 8,
-	MARK_GROUP = 16,    /* joined all the time */
-	MARK_REPORTED = 32, /* joined by a report */
-};
-
-/* Which sources of a reported group are wanted: all but those in the list, or
- * those in the list. */
-struct filter {
-	uint16_t first; /* of the list, NO_SOURCE at the end */
-	uint8_t nr;
-	bool exclude;
-};
-
-/* In the list of one group, or in the list of free ones. */
-struct source {
-	uint8_t addr[16];
-	uint16_t next;
-};
-
-/*
- * Marks stand apart from addresses: most lookups, those of far ends, meet
- * a free slot and read nothing but one octet of a small array.
- */
-struct host {
-	uint64_t key;
-	uint32_t mask;
-	uint32_t nr_reported;
-	uint8_t *marks;
-	uint8_t (*addrs)[16];
-	struct filter *filters; /* of slots with MARK_REPORTED */
-	struct source sources[MAX_SOURCES];
-	uint16_t free_source;
-};
-
-static uint32_t slot_of(const struct host *host, const uint8_t *addr, bool ipv6)
+static struct addr_key key_of(const uint8_t *addr, bool ipv6)
 {
-	uint64_t x = flow_load(addr, 4) ^ host->key;
-
-	if (ipv6)
-		x = (flow_load(addr, 8) ^ host->key) +
-		    flow_load(addr + 8, 8) * 0x9e3779b97f4a7c15ull;
-	x *= 0xff51afd7ed558ccdull;
-	return (uint32_t)(x >> 32) & host->mask;
-}
-
-static bool is_at(const struct host *host, uint32_t slot, const uint8_t *addr,
-		  bool ipv6)
-{
-	if (!!(host->marks[slot] & MARK_IPV6) != ipv6)
-		return false;
-	return !memcmp(host->addrs[slot], addr, ipv6 ? 16 : 4);
-}
-
-/* The slot of @addr, or the free one where it would go. */
-static uint32_t find(const struct host *host, const uint8_t *addr, bool ipv6)
-{
-	uint32_t slot = slot_of(host, addr, ipv6);
-
-	while (host->marks[slot] && !is_at(host, slot, addr, ipv6))
-		slot = (slot + 1) & host->mask;
-	return slot;
-}
-
-static uint8_t marks_of(const struct host *host, const uint8_t *addr, bool ipv6)
-{
-	return host->marks[find(host, addr, ipv6)];
+	return ipv6 ? addr_key6(addr) : addr_key4(addr);
 }
 
 static void mark(struct host *host, const uint8_t *addr, bool ipv6,
-		 uint8_t marks)
+		 enum host_mark mark)
 {
-	uint32_t slot = find(host, addr, ipv6);
-
-	if (!host->marks[slot]) {
-		memcpy(host->addrs[slot], addr, ipv6 ? 16 : 4);
-		host->marks[slot] = MARK_USED | (ipv6 ? MARK_IPV6 : 0);
-	}
-	host->marks[slot] |= marks;
+	addr_set_mark(&host->addrs[ipv6], key_of(addr, ipv6), (uint8_t)mark);
 }
 
-/* Free a slot and close the gap in the run of slots behind it. */
-static void clear(struct host *host, uint32_t gap)
+/* The filter of a reported group; NULL if it is not reported. */
+static struct host_filter *filter_of(struct host *host, struct addr_key group,
+				     bool ipv6)
 {
-	uint32_t slot = gap;
+	struct addr_set *set = &host->addrs[ipv6];
+	uint32_t slot = addr_set_find(set, group);
 
-	host->marks[gap] = 0;
-	for (;;) {
-		uint32_t home;
-
-		slot = (slot + 1) & host->mask;
-		if (!host->marks[slot])
-			return;
-		home = slot_of(host, host->addrs[slot],
-			       host->marks[slot] & MARK_IPV6);
-		if (((slot - home) & host->mask) < ((slot - gap) & host->mask))
-			continue;
-		host->marks[gap] = host->marks[slot];
-		memcpy(host->addrs[gap], host->addrs[slot], 16);
-		host->filters[gap] = host->filters[slot];
-		host->marks[slot] = 0;
-		gap = slot;
-	}
-}
-
-bool is_zero(const uint8_t *addr, size_t len)
-{
-	uint8_t all = 0;
-
-	for (size_t i = 0; i < len; i++)
-		all |= addr[i];
-	return !all;
-}
-
-bool is_loopback6(const uint8_t *addr)
-{
-	return addr[15] == 1 && is_zero(addr, 15);
-}
-
-bool host_is_local4(const struct host *host, const uint8_t *addr)
-{
-	return marks_of(host, addr, false) & MARK_LOCAL;
-}
-
-bool host_is_local6(const struct host *host, const uint8_t *addr)
-{
-	return marks_of(host, addr, true) & MARK_LOCAL;
-}
-
-bool host_is_broadcast4(const struct host *host, const uint8_t *addr)
-{
-	return marks_of(host, addr, false) & MARK_BROADCAST;
-}
-
-bool host_in_group4(const struct host *host, const uint8_t *group)
-{
-	return marks_of(host, group, false) & (MARK_GROUP | MARK_REPORTED);
-}
-
-bool host_in_group6(const struct host *host, const uint8_t *group)
-{
-	return marks_of(host, group, true) & (MARK_GROUP | MARK_REPORTED);
+	if (!(set->marks[slot] & HOST_REPORTED))
+		return NULL;
+	return &host->filters[set->values[slot]];
 }
 
 /* The link that leads to a source of the list, or to its end. */
-static uint16_t *source_link(struct host *host, struct filter *filter,
-			     const uint8_t *addr, size_t len)
+static uint16_t *source_link(struct host *host, struct host_filter *filter,
+			     struct addr_key addr)
 {
 	uint16_t *link = &filter->first;
 
-	while (*link != NO_SOURCE &&
-	       memcmp(host->sources[*link].addr, addr, len) != 0)
+	while (*link != NONE && (host->sources[*link].addr.lo != addr.lo ||
+				 host->sources[*link].addr.hi != addr.hi))
 		link = &host->sources[*link].next;
 	return link;
 }
 
-static bool source_add(struct host *host, struct filter *filter,
-		       const uint8_t *addr, size_t len)
+static bool source_add(struct host *host, struct host_filter *filter,
+		       struct addr_key addr)
 {
-	uint16_t *link = source_link(host, filter, addr, len);
+	uint16_t *link = source_link(host, filter, addr);
 	uint16_t i = host->free_source;
 
-	if (*link != NO_SOURCE)
+	if (*link != NONE)
 		return true;
-	if (i == NO_SOURCE || filter->nr == MAX_FILTER)
+	if (i == NONE || filter->nr == MAX_FILTER)
 		return false;
 	host->free_source = host->sources[i].next;
-	memcpy(host->sources[i].addr, addr, len);
-	host->sources[i].next = NO_SOURCE;
+	host->sources[i] = (struct host_source){addr, NONE};
 	*link = i;
 	filter->nr++;
 	return true;
 }
 
-static void source_remove(struct host *host, struct filter *filter,
-			  const uint8_t *addr, size_t len)
+static void source_remove(struct host *host, struct host_filter *filter,
+			  struct addr_key addr)
 {
-	uint16_t *link = source_link(host, filter, addr, len);
+	uint16_t *link = source_link(host, filter, addr);
 	uint16_t i = *link;
 
-	if (i == NO_SOURCE)
+	if (i == NONE)
 		return;
 	*link = host->sources[i].next;
 	host->sources[i].next = host->free_source;
@@ -216,69 +87,72 @@ static void source_remove(struct host *host, struct filter *filter,
 	filter->nr--;
 }
 
-static void filter_clear(struct host *host, struct filter *filter)
+static void filter_clear(struct host *host, struct host_filter *filter)
 {
-	while (filter->first != NO_SOURCE)
-		source_remove(host, filter, host->sources[filter->first].addr,
-			      16);
+	while (filter->first != NONE)
+		source_remove(host, filter, host->sources[filter->first].addr);
 }
 
 bool host_wants_source(const struct host *host, const uint8_t *group,
 		       const uint8_t *source, bool ipv6)
 {
-	uint32_t slot = find(host, group, ipv6);
-	struct filter *filter = &host->filters[slot];
+	struct addr_key key = key_of(group, ipv6);
+	struct host *table = (struct host *)host;
+	struct host_filter *filter;
 	bool listed;
 
-	if (host->marks[slot] & MARK_GROUP)
+	if (addr_set_marks(&host->addrs[ipv6], key) & HOST_TOLD)
 		return true;
-	if (!(host->marks[slot] & MARK_REPORTED))
+	filter = filter_of(table, key, ipv6);
+	if (!filter)
 		return false;
-	listed = *source_link((struct host *)host, filter, source,
-			      ipv6 ? 16 : 4) != NO_SOURCE;
+	listed = *source_link(table, filter, key_of(source, ipv6)) != NONE;
 	return listed != filter->exclude;
 }
 
-/* Return: false if there is no room. */
-static bool join(struct host *host, const uint8_t *group, bool ipv6)
+/* Return: NULL if there is no room. */
+static struct host_filter *join(struct host *host, struct addr_key group,
+				bool ipv6)
 {
-	uint32_t slot = find(host, group, ipv6);
+	struct host_filter *filter = filter_of(host, group, ipv6);
+	uint16_t i = host->free_filter;
+	uint32_t slot;
 
-	if (host->marks[slot] & MARK_REPORTED)
-		return true;
-	if (host->nr_reported == MAX_REPORTED)
-		return false;
-	host->nr_reported++;
-	mark(host, group, ipv6, MARK_REPORTED);
-	host->filters[slot] = (struct filter){.first = NO_SOURCE};
-	return true;
+	if (filter || i == NONE)
+		return filter;
+	filter = &host->filters[i];
+	host->free_filter = filter->next;
+	*filter = (struct host_filter){.first = NONE};
+	slot = addr_set_mark(&host->addrs[ipv6], group, HOST_REPORTED);
+	host->addrs[ipv6].values[slot] = i;
+	return filter;
 }
 
-static void leave(struct host *host, const uint8_t *group, bool ipv6)
+static void leave(struct host *host, struct addr_key group, bool ipv6)
 {
-	uint32_t slot = find(host, group, ipv6);
+	struct host_filter *filter = filter_of(host, group, ipv6);
 
-	if (!(host->marks[slot] & MARK_REPORTED))
-		return;
-	filter_clear(host, &host->filters[slot]);
-	host->nr_reported--;
-	host->marks[slot] &= (uint8_t)~MARK_REPORTED;
-	if (!(host->marks[slot] & (MARK_LOCAL | MARK_BROADCAST | MARK_GROUP)))
-		clear(host, slot);
+	filter_clear(host, filter);
+	filter->next = host->free_filter;
+	host->free_filter = (uint16_t)(filter - host->filters);
+	addr_set_unmark(&host->addrs[ipv6], group, HOST_REPORTED);
 }
 
 /* Into the list if @add, out of it otherwise. */
-static bool change_sources(struct host *host, struct filter *filter, bool add,
-			   const uint8_t *sources, uint32_t nr, size_t len)
+static bool change_sources(struct host *host, struct host_filter *filter,
+			   bool add, const uint8_t *sources, uint32_t nr,
+			   bool ipv6)
 {
 	bool done = true;
 
 	for (uint32_t i = 0; i < nr; i++) {
+		struct addr_key source =
+			key_of(sources + i * (ipv6 ? 16 : 4), ipv6);
+
 		if (add)
-			done &= source_add(host, filter, sources + i * len,
-					   len);
+			done &= source_add(host, filter, source);
 		else
-			source_remove(host, filter, sources + i * len, len);
+			source_remove(host, filter, source);
 	}
 	return done;
 }
@@ -287,26 +161,26 @@ bool host_change_group(struct host *host, enum host_change change,
 		       const uint8_t *group, const uint8_t *sources,
 		       uint32_t nr_sources, bool ipv6)
 {
-	bool known = marks_of(host, group, ipv6) & MARK_REPORTED;
 	bool replace = change == HOST_INCLUDE || change == HOST_EXCLUDE;
-	struct filter *filter;
-	bool done;
+	struct addr_key key = key_of(group, ipv6);
+	struct host_filter *filter = filter_of(host, key, ipv6);
+	bool add, done;
 
-	if (change == HOST_BLOCK && !known)
+	/* Leaving, or blocking sources of, a group that it is not in. */
+	if (!filter &&
+	    (change == HOST_BLOCK || (change == HOST_INCLUDE && !nr_sources)))
 		return true;
-	if (!join(host, group, ipv6))
+	filter = join(host, key, ipv6);
+	if (!filter)
 		return false;
-	filter = &host->filters[find(host, group, ipv6)];
 	if (replace) {
 		filter_clear(host, filter);
 		filter->exclude = change == HOST_EXCLUDE;
 	}
-	done = change_sources(host, filter,
-			      replace ||
-				      filter->exclude == (change == HOST_BLOCK),
-			      sources, nr_sources, ipv6 ? 16 : 4);
+	add = replace || filter->exclude == (change == HOST_BLOCK);
+	done = change_sources(host, filter, add, sources, nr_sources, ipv6);
 	if (!filter->exclude && !filter->nr)
-		leave(host, group, ipv6);
+		leave(host, key, ipv6);
 	return done;
 }
 
@@ -327,12 +201,12 @@ static void add_local4(struct host *host, const struct sp_addr *addr)
 {
 	uint8_t broadcast[4];
 
-	mark(host, addr->octets, false, MARK_LOCAL);
+	mark(host, addr->octets, false, HOST_LOCAL);
 	if (addr->prefix_len >= 31)
 		return;
 	memcpy(broadcast, addr->octets, 4);
 	prefix_end(broadcast, 4, addr->prefix_len, true);
-	mark(host, broadcast, false, MARK_BROADCAST);
+	mark(host, broadcast, false, HOST_BROADCAST);
 }
 
 static void add_local6(struct host *host, const struct sp_addr *addr,
@@ -341,18 +215,18 @@ static void add_local6(struct host *host, const struct sp_addr *addr,
 	uint8_t solicited[16] = {0xff, 2, [11] = 1, [12] = 0xff};
 	uint8_t anycast[16];
 
-	mark(host, addr->octets, true, MARK_LOCAL);
+	mark(host, addr->octets, true, HOST_LOCAL);
 	memcpy(solicited + 13, addr->octets + 13, 3);
-	mark(host, solicited, true, MARK_GROUP);
+	mark(host, solicited, true, HOST_TOLD);
 	if (!forwards || addr->prefix_len >= 127)
 		return;
 	memcpy(anycast, addr->octets, 16);
 	prefix_end(anycast, 16, addr->prefix_len, false);
-	if (is_zero(anycast, 16))
+	if (is_zero6(anycast))
 		return;
-	mark(host, anycast, true, MARK_LOCAL);
+	mark(host, anycast, true, HOST_LOCAL);
 	memcpy(solicited + 13, anycast + 13, 3);
-	mark(host, solicited, true, MARK_GROUP);
+	mark(host, solicited, true, HOST_TOLD);
 }
 
 static void add_well_known(struct host *host, bool forwards)
@@ -363,12 +237,12 @@ static void add_well_known(struct host *host, bool forwards)
 	static const uint8_t all_routers[16] = {0xff, 2, [15] = 2};
 	static const uint8_t site_routers[16] = {0xff, 5, [15] = 2};
 
-	mark(host, all_ones, false, MARK_BROADCAST);
-	mark(host, all_systems, false, MARK_GROUP);
-	mark(host, all_nodes, true, MARK_GROUP);
+	mark(host, all_ones, false, HOST_BROADCAST);
+	mark(host, all_systems, false, HOST_TOLD);
+	mark(host, all_nodes, true, HOST_TOLD);
 	if (forwards) {
-		mark(host, all_routers, true, MARK_GROUP);
-		mark(host, site_routers, true, MARK_GROUP);
+		mark(host, all_routers, true, HOST_TOLD);
+		mark(host, site_routers, true, HOST_TOLD);
 	}
 }
 
@@ -387,18 +261,6 @@ static bool are_valid(const struct sp_addr *addrs, size_t nr)
 	return true;
 }
 
-/* At least twice what can ever be in it: four entries an address, one a group. */
-static uint32_t table_slots(const struct sp_observer_opts *opts)
-{
-	size_t want =
-		2 * (4 * opts->nr_addrs + opts->nr_groups + MAX_REPORTED + 8);
-	uint32_t slots = 64;
-
-	while (slots < want)
-		slots *= 2;
-	return slots;
-}
-
 static void fill(struct host *host, const struct sp_observer_opts *opts)
 {
 	add_well_known(host, opts->forward);
@@ -410,36 +272,46 @@ static void fill(struct host *host, const struct sp_observer_opts *opts)
 	}
 	for (size_t i = 0; i < opts->nr_groups; i++)
 		mark(host, opts->groups[i].octets,
-		     opts->groups[i].family == AF_INET6, MARK_GROUP);
+		     opts->groups[i].family == AF_INET6, HOST_TOLD);
+}
+
+/* All filters and sources are free. */
+static void init_pools(struct host *host)
+{
+	for (uint16_t i = 0; i < HOST_MAX_REPORTED; i++)
+		host->filters[i].next =
+			i + 1 < HOST_MAX_REPORTED ? (uint16_t)(i + 1) : NONE;
+	for (uint16_t i = 0; i < HOST_MAX_SOURCES; i++)
+		host->sources[i].next =
+			i + 1 < HOST_MAX_SOURCES ? (uint16_t)(i + 1) : NONE;
+}
+
+/* Return: what each set must hold: an address brings up to three others. */
+static size_t max_entries(const struct sp_observer_opts *opts)
+{
+	return 4 * opts->nr_addrs + opts->nr_groups + HOST_MAX_REPORTED + 8;
 }
 
 int host_create(const struct sp_observer_opts *opts, struct host **ret_host)
 {
-	struct sp_hash_key key;
 	struct host *host;
-	uint32_t slots;
+	int err;
 
 	if (opts->nr_addrs > 1 << 20 || opts->nr_groups > 1 << 20 ||
 	    !are_valid(opts->addrs, opts->nr_addrs) ||
 	    !are_valid(opts->groups, opts->nr_groups))
 		return -EINVAL;
-	slots = table_slots(opts);
 	host = calloc(1, sizeof(*host));
 	if (!host)
 		return -ENOMEM;
-	sp_hash_key_init(&key);
-	host->key = key.k0;
-	host->mask = slots - 1;
-	host->marks = calloc(slots, sizeof(host->marks[0]));
-	host->addrs = calloc(slots, sizeof(host->addrs[0]));
-	host->filters = calloc(slots, sizeof(host->filters[0]));
-	if (!host->marks || !host->addrs || !host->filters) {
+	err = addr_set_init(&host->addrs[0], max_entries(opts));
+	if (!err)
+		err = addr_set_init(&host->addrs[1], max_entries(opts));
+	if (err) {
 		host_destroy(host);
-		return -ENOMEM;
+		return err;
 	}
-	for (uint16_t i = 0; i < MAX_SOURCES; i++)
-		host->sources[i].next =
-			i + 1 < MAX_SOURCES ? (uint16_t)(i + 1) : NO_SOURCE;
+	init_pools(host);
 	fill(host, opts);
 	*ret_host = host;
 	return 0;
@@ -449,8 +321,7 @@ void host_destroy(struct host *host)
 {
 	if (!host)
 		return;
-	free(host->marks);
-	free(host->addrs);
-	free(host->filters);
+	addr_set_fini(&host->addrs[0]);
+	addr_set_fini(&host->addrs[1]);
 	free(host);
 }

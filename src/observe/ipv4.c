@@ -109,7 +109,7 @@ static enum route route_multicast(const struct sp_observer *o,
 	if (ip[9] != SP_PROTO_IGMP &&
 	    !host_wants_source(o->host, dst, src, false))
 		return ROUTE_NONE;
-	if (is_zero(src, 4) && !to_link && ip[9] != SP_PROTO_IGMP)
+	if (is_zero4(src) && !to_link && ip[9] != SP_PROTO_IGMP)
 		return ROUTE_NONE;
 	return ROUTE_MULTICAST;
 }
@@ -122,26 +122,30 @@ static enum route route_looped(const struct sp_observer *o, const uint8_t *ip)
 	if (is_multicast4(dst))
 		return host_in_group4(o->host, dst) ? ROUTE_MULTICAST
 						    : ROUTE_NONE;
-	return host_is_broadcast4(o->host, dst) ? ROUTE_BROADCAST : ROUTE_LOCAL;
+	return (host_marks4(o->host, dst) & HOST_BROADCAST) ? ROUTE_BROADCAST
+							    : ROUTE_LOCAL;
 }
 
 static enum route route_input(const struct sp_observer *o, const uint8_t *ip)
 {
 	const uint8_t *src = ip + 12, *dst = ip + 16;
-	bool from_self = host_is_local4(o->host, src);
+	uint8_t dst_marks;
+	bool from_self;
 
 	if (is_multicast4(dst))
 		return route_multicast(o, ip);
 	if (is_multicast4(src) || is_all_ones4(src))
 		return ROUTE_NONE;
-	if (is_all_ones4(dst) || (is_zero(src, 4) && is_zero(dst, 4)))
+	from_self = host_is_local4(o->host, src);
+	if (is_all_ones4(dst) || (is_zero4(src) && is_zero4(dst)))
 		return from_self ? ROUTE_NONE : ROUTE_BROADCAST;
-	if (is_zero(src, 4) || is_zero(dst, 4) || is_loopback4(src) ||
+	if (is_zero4(src) || is_zero4(dst) || is_loopback4(src) ||
 	    is_loopback4(dst))
 		return ROUTE_NONE;
-	if (host_is_broadcast4(o->host, dst))
+	dst_marks = host_marks4(o->host, dst);
+	if (dst_marks & HOST_BROADCAST)
 		return from_self ? ROUTE_NONE : ROUTE_BROADCAST;
-	if (host_is_local4(o->host, dst))
+	if (dst_marks & HOST_LOCAL)
 		return from_self ? ROUTE_NONE : ROUTE_LOCAL;
 	/* A host looks no further; a router looks at the source too. */
 	return from_self && o->forward ? ROUTE_NONE : ROUTE_FOREIGN;
@@ -353,8 +357,8 @@ static enum route route_output(const struct sp_observer *o, const uint8_t *dst)
 {
 	if (is_multicast4(dst))
 		return ROUTE_MULTICAST;
-	return host_is_broadcast4(o->host, dst) ? ROUTE_BROADCAST
-						: ROUTE_FOREIGN;
+	return (host_marks4(o->host, dst) & HOST_BROADCAST) ? ROUTE_BROADCAST
+							    : ROUTE_FOREIGN;
 }
 
 static void count_output(struct sp_observer *o, enum route route, uint32_t len)

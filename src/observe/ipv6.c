@@ -307,7 +307,7 @@ static bool is_unwanted(const struct sp_observer *o, const struct walk *walk)
 {
 	const uint8_t *ip = walk->packet->data;
 
-	return walk->multicast && !is_zero(ip + 8, 16) &&
+	return walk->multicast && !is_zero6(ip + 8) &&
 	       !host_wants_source(o->host, ip + 24, ip + 8, true) &&
 	       !is_mld(walk);
 }
@@ -440,7 +440,7 @@ static void input_foreign(struct sp_observer *o, const struct packet *packet)
 {
 	if (o->forward)
 		forward6_input(o, packet);
-	else if (is_zero(packet->data + 24, 16) || !packet->to_host)
+	else if (is_zero6(packet->data + 24) || !packet->to_host)
 		NET6_INC(o, ip6, InAddrErrors);
 	else
 		wait_for_answer(o, packet);

@@ -19,9 +19,20 @@ enum ethertype {
 
 #define ETHERNET_LEN 14
 
+/* A MAC address as a number: equal numbers, equal addresses. */
+static uint64_t mac_load(const uint8_t *mac)
+{
+	uint32_t head;
+	uint16_t tail;
+
+	memcpy(&head, mac, sizeof(head));
+	memcpy(&tail, mac + 4, sizeof(tail));
+	return (uint64_t)tail << 32 | head;
+}
+
 static bool is_mac(const struct sp_observer *o, const uint8_t *mac)
 {
-	return !memcmp(mac, o->mac, 6);
+	return mac_load(mac) == o->mac;
 }
 
 /* Whether the sender, as the network layer names him, is the host. */
@@ -67,19 +78,30 @@ static uint32_t device_octets(const struct sp_observer *o, uint32_t len,
 	}
 }
 
+static void count_sent(struct sp_observer *o, uint32_t octets)
+{
+	DEV_ADD(o, dev, tx_packets, 1);
+	DEV_ADD(o, dev, tx_bytes, octets);
+}
+
+static void count_received(struct sp_observer *o, uint32_t octets,
+			   bool multicast)
+{
+	DEV_ADD(o, dev, rx_packets, 1);
+	DEV_ADD(o, dev, rx_bytes, octets);
+	if (multicast)
+		DEV_ADD(o, dev, rx_multicast, 1);
+	NET_INC(o, softnet, processed);
+}
+
 static void count_device(struct sp_observer *o, const struct sp_link *link,
 			 uint32_t octets, bool sent)
 {
-	if (sent) {
-		DEV_ADD(o, dev, tx_packets, 1);
-		DEV_ADD(o, dev, tx_bytes, octets);
-		return;
-	}
-	DEV_ADD(o, dev, rx_packets, 1);
-	DEV_ADD(o, dev, rx_bytes, octets);
-	if (link->group_dst && !link->broadcast_dst)
-		DEV_ADD(o, dev, rx_multicast, 1);
-	NET_INC(o, softnet, processed);
+	if (sent)
+		count_sent(o, octets);
+	else
+		count_received(o, octets,
+			       link->group_dst && !link->broadcast_dst);
 }
 
 static bool is_own_vlan(const struct sp_observer *o, const struct sp_link *link)
@@ -147,35 +169,90 @@ static void count_looped(struct sp_observer *o, const struct sp_link *link,
 	network_layer(o, &packet, link->ethertype, false);
 }
 
-void link_account(struct sp_observer *o, const struct sp_frame *frame,
-		  const struct sp_link *link, bool decoded)
+static void account_any(struct sp_observer *o, const struct sp_frame *frame)
 {
 	uint32_t len =
 		frame->len > frame->cap_len ? frame->len : frame->cap_len;
-	uint32_t octets = device_octets(o, len, link);
-	bool sent = is_sent(o, frame, link);
+	struct sp_link link;
+	bool decoded = sp_link_decode(o->linktype, frame, &link);
+	bool sent = is_sent(o, frame, &link);
+	uint32_t octets = device_octets(o, len, &link);
 	struct packet packet = {
-		.data = frame->data + link->l3_off,
-		.cap_len = frame->cap_len - link->l3_off,
-		.len = len - link->l3_off,
-		.to_host = !link->group_dst,
+		.data = frame->data + link.l3_off,
+		.cap_len = frame->cap_len - link.l3_off,
+		.len = len - link.l3_off,
+		.to_host = !link.group_dst,
 	};
 	struct packet whole = packet;
 
-	count_device(o, link, octets, sent);
+	count_device(o, &link, octets, sent);
 	if (!decoded) {
 		o->stats.nr_link_errors++;
 		return;
 	}
-	if (!is_own_vlan(o, link)) {
+	if (!is_own_vlan(o, &link)) {
 		o->stats.nr_other_vlan++;
 		return;
 	}
-	if (!sent && is_for_another(o, link)) {
+	if (!sent && is_for_another(o, &link)) {
 		o->stats.nr_other_host++;
 		return;
 	}
-	network_layer(o, &packet, link->ethertype, sent);
-	if (sent && is_looped(o, link, &whole))
-		count_looped(o, link, whole, octets);
+	network_layer(o, &packet, link.ethertype, sent);
+	if (sent && is_looped(o, &link, &whole))
+		count_looped(o, &link, whole, octets);
+}
+
+/*
+ * The same for nearly every frame there is: untagged Ethernet with IPv4 or IPv6
+ * in it, all of whose header is captured, and MAC addresses tell who sent it.
+ * Return: false if this is not such a one.
+ */
+static bool account_plain(struct sp_observer *o, const struct sp_frame *frame)
+{
+	const uint8_t *data = frame->data;
+	struct packet packet = {
+		.data = data + ETHERNET_LEN,
+		.cap_len = frame->cap_len - ETHERNET_LEN,
+		.len = frame->len - ETHERNET_LEN,
+	};
+	uint16_t ethertype;
+
+	if (!o->is_plain || frame->cap_len < ETHERNET_LEN ||
+	    frame->len < frame->cap_len ||
+	    frame->direction != SP_DIRECTION_UNKNOWN)
+		return false;
+	ethertype = (uint16_t)(data[12] << 8 | data[13]);
+	if (ethertype != TYPE_IPV4 && ethertype != TYPE_IPV6)
+		return false;
+	packet.to_host = !(data[0] & 1);
+	if (is_mac(o, data + 6)) {
+		count_sent(o, frame->len);
+		network_layer(o, &packet, ethertype, true);
+		return true;
+	}
+	count_received(o, frame->len,
+		       !packet.to_host && mac_load(data) != 0xffffffffffff);
+	if (packet.to_host && !is_mac(o, data))
+		o->stats.nr_other_host++;
+	else
+		network_layer(o, &packet, ethertype, false);
+	return true;
+}
+
+void link_account(struct sp_observer *o, const struct sp_frame *frame)
+{
+	if (!account_plain(o, frame))
+		account_any(o, frame);
+}
+
+void link_init(struct sp_observer *o, const struct sp_observer_opts *opts)
+{
+	o->linktype = opts->linktype;
+	o->vlan_id = opts->vlan_id;
+	o->has_mac = opts->mac;
+	if (opts->mac)
+		o->mac = mac_load(opts->mac);
+	o->is_plain = o->has_mac && !o->vlan_id &&
+		      o->linktype == SP_LINKTYPE_ETHERNET;
 }

@@ -2,9 +2,9 @@
 /*
  * observe/observer.c - the observer's life, its clock, and vectors of frames.
  *
- * Frames are taken by vectors: fetch the headers of all, decode the link layer
- * of all, then count one after the other. Counting is strictly in order, so that
- * the vectors make no difference to any figure.
+ * Frames are taken by vectors: the headers of all are fetched before the first is
+ * counted. Counting is strictly in order, so that vectors make no difference to
+ * any figure.
  *
  * The clock is the latest time that a frame, or the caller, has shown.
  */
@@ -12,13 +12,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "observe/forward.h"
 #include "observe/host.h"
 #include "observe/pending.h"
 #include "observe/sockets.h"
 
+#define VECTOR              32u
 #define SECOND_NS           1000000000ull
 #define DEFAULT_REASM_BYTES (4u << 20)
 #define MAX_REASM_BYTES     (1u << 30)
@@ -58,12 +58,8 @@ static void init_fields(struct sp_observer *o,
 	o->net = (char *)sp_lane_cell(opts->lane, sp_net_off(opts->net));
 	o->dev = (char *)sp_lane_cell(opts->lane, sp_netdev_off(opts->dev));
 	o->next_timer_ns = UINT64_MAX;
-	o->linktype = opts->linktype;
-	o->vlan_id = opts->vlan_id;
 	o->checksum = opts->checksum;
-	o->has_mac = opts->mac;
-	if (opts->mac)
-		memcpy(o->mac, opts->mac, sizeof(o->mac));
+	link_init(o, opts);
 }
 
 static void settle(struct sp_observer *o, const struct pending_entry *entry)
@@ -185,41 +181,34 @@ static void update_gauges(struct sp_observer *o)
 	o->reasm_changed = false;
 }
 
-static void fetch(const struct sp_frame *frames, size_t nr)
+/* The headers up to the transport's, and what the frames say of themselves. */
+static void look_ahead(struct sp_observer *o, const struct sp_frame *frames,
+		       size_t nr)
 {
-	for (size_t i = 0; i < nr; i++)
-		__builtin_prefetch(frames[i].data + 32);
-}
+	uint64_t octets = 0, truncated = 0;
 
-static void decode(struct sp_observer *o, const struct sp_frame *frames,
-		   size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		o->decoded[i] =
-			sp_link_decode(o->linktype, &frames[i], &o->links[i]);
-}
-
-static void account(struct sp_observer *o, const struct sp_frame *frame,
-		    const struct sp_link *link, bool decoded)
-{
-	o->stats.nr_frames++;
-	o->stats.nr_octets += frame->len;
-	o->stats.nr_truncated += frame->cap_len < frame->len;
-	set_clock(o, frame->time_ns);
-	link_account(o, frame, link, decoded);
+	for (size_t i = 0; i < nr; i++) {
+		__builtin_prefetch(frames[i].data + 16);
+		__builtin_prefetch(frames[i].data + 54);
+		octets += frames[i].len;
+		truncated += frames[i].cap_len < frames[i].len;
+	}
+	o->stats.nr_frames += nr;
+	o->stats.nr_octets += octets;
+	o->stats.nr_truncated += truncated;
 }
 
 void sp_observer_frames(struct sp_observer *observer,
 			const struct sp_frame *frames, size_t nr)
 {
 	while (nr) {
-		size_t n = nr < SP_OBSERVE_VECTOR ? nr : SP_OBSERVE_VECTOR;
+		size_t n = nr < VECTOR ? nr : VECTOR;
 
-		fetch(frames, n);
-		decode(observer, frames, n);
-		for (size_t i = 0; i < n; i++)
-			account(observer, &frames[i], &observer->links[i],
-				observer->decoded[i]);
+		look_ahead(observer, frames, n);
+		for (size_t i = 0; i < n; i++) {
+			set_clock(observer, frames[i].time_ns);
+			link_account(observer, &frames[i]);
+		}
 		frames += n;
 		nr -= n;
 	}
@@ -242,7 +231,7 @@ void sp_observer_finish(struct sp_observer *observer)
 }
 
 void sp_observer_read_stats(const struct sp_observer *observer,
-		       struct sp_observer_stats *ret_stats)
+			    struct sp_observer_stats *ret_stats)
 {
 	*ret_stats = observer->stats;
 }

@@ -30,8 +30,6 @@
 #include "packet/frame.h"
 #include "packet/reasm.h"
 
-#define SP_OBSERVE_VECTOR 32 /* frames decoded before the first is counted */
-
 /* One packet of the network layer. */
 struct packet {
 	const uint8_t *data; /* from the network header on */
@@ -71,7 +69,8 @@ struct sp_observer {
 	uint32_t linktype;
 	uint16_t vlan_id;
 	bool has_mac;
-	uint8_t mac[6];
+	bool is_plain; /* Ethernet, MAC address known, no VLAN */
+	uint64_t mac;  /* as link.c reads one */
 	enum sp_checksum_mode checksum;
 
 	struct host *host;
@@ -85,8 +84,6 @@ struct sp_observer {
 	uint32_t frag_bytes[2];
 
 	struct sp_observer_stats stats;
-	struct sp_link links[SP_OBSERVE_VECTOR];
-	bool decoded[SP_OBSERVE_VECTOR];
 };
 
 /*
@@ -124,8 +121,8 @@ static inline void cell_add(char *cells, size_t off, uint64_t value)
 		 1)
 
 /* link.c */
-void link_account(struct sp_observer *o, const struct sp_frame *frame,
-		  const struct sp_link *link, bool decoded);
+void link_init(struct sp_observer *o, const struct sp_observer_opts *opts);
+void link_account(struct sp_observer *o, const struct sp_frame *frame);
 
 /* ipv4.c */
 void ipv4_input(struct sp_observer *o, struct packet *packet);

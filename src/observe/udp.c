@@ -68,17 +68,12 @@ static uint32_t covered_of(const struct udp *udp, uint32_t len)
 	return udp->lite && udp->length ? udp->length : len;
 }
 
-static bool are_checksums_on(const struct sp_observer *o, const struct udp *udp)
-{
-	return o->checksum != SP_CHECKSUM_OFF && !udp->payload->looped;
-}
-
 /* RFC 3828 allows neither a datagram without checksum nor one whose header is
  * not covered. */
 static bool is_lite_fault(const struct sp_observer *o, const struct udp *udp,
 			  uint32_t len)
 {
-	return udp->lite && are_checksums_on(o, udp) &&
+	return udp->lite && is_verified(o, udp->payload) &&
 	       (udp->no_checksum || covered_of(udp, len) < HEADER_LEN);
 }
 
@@ -94,7 +89,7 @@ static bool is_sum_good(struct sp_observer *o, const struct udp *udp,
 static bool is_missing(const struct sp_observer *o, const struct udp *udp)
 {
 	return udp->no_checksum && udp->payload->ipv6 &&
-	       are_checksums_on(o, udp);
+	       is_verified(o, udp->payload);
 }
 
 static void count_bad_checksum(struct sp_observer *o, const struct udp *udp)

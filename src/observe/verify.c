@@ -15,7 +15,7 @@ bool verify_header(struct sp_observer *o, const uint8_t *header, uint32_t len)
 
 bool verify_plain(struct sp_observer *o, const struct payload *payload)
 {
-	if (o->checksum == SP_CHECKSUM_OFF || payload->looped)
+	if (!is_verified(o, payload))
 		return true;
 	if (payload->cap_len < payload->len) {
 		o->stats.nr_unchecked++;
@@ -35,13 +35,11 @@ static bool is_partial(const struct payload *payload, uint32_t field_off,
 	return field == sp_csum_fold(pseudo);
 }
 
-bool verify_pseudo(struct sp_observer *o, const struct payload *payload,
-		   uint32_t field_off, uint32_t length, uint32_t covered)
+bool verify_pseudo_on(struct sp_observer *o, const struct payload *payload,
+		      uint32_t field_off, uint32_t length, uint32_t covered)
 {
 	uint64_t pseudo;
 
-	if (o->checksum == SP_CHECKSUM_OFF || payload->looped)
-		return true;
 	if (payload->cap_len < covered) {
 		o->stats.nr_unchecked++;
 		return true;

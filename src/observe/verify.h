@@ -20,8 +20,18 @@
 /* The IPv4 header of @len octets, all of them captured. */
 bool verify_header(struct sp_observer *o, const uint8_t *header, uint32_t len);
 
+static inline bool is_verified(const struct sp_observer *o,
+			       const struct payload *payload)
+{
+	return o->checksum != SP_CHECKSUM_OFF && !payload->looped;
+}
+
 /* A checksum without pseudo-header over the whole payload: ICMP. */
 bool verify_plain(struct sp_observer *o, const struct payload *payload);
+
+/* The work of verify_pseudo(). */
+bool verify_pseudo_on(struct sp_observer *o, const struct payload *payload,
+		      uint32_t field_off, uint32_t length, uint32_t covered);
 
 /**
  * verify_pseudo() - a checksum with pseudo-header: TCP, UDP, UDP-Lite, ICMPv6
@@ -29,7 +39,13 @@ bool verify_plain(struct sp_observer *o, const struct payload *payload);
  * @length: the length in the pseudo-header
  * @covered: octets from the start of the payload that are summed
  */
-bool verify_pseudo(struct sp_observer *o, const struct payload *payload,
-		   uint32_t field_off, uint32_t length, uint32_t covered);
+static inline bool verify_pseudo(struct sp_observer *o,
+				 const struct payload *payload,
+				 uint32_t field_off, uint32_t length,
+				 uint32_t covered)
+{
+	return !is_verified(o, payload) ||
+	       verify_pseudo_on(o, payload, field_off, length, covered);
+}
 
 #endif
