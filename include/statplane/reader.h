@@ -54,8 +54,8 @@ enum sp_plane_state {
 /**
  * sp_reader_state() - what has become of the writer
  *
- * Where pids can be compared (the same boot and pid namespace), /proc decides:
- * the writer's pid with its start time. Elsewhere the writer is taken for alive
+ * Where pids can be compared (the same boot and pid namespace), /proc decides by
+ * the writer's pid and its start time. Elsewhere the writer is taken for alive
  * while its lock on the file is held, or for 5 seconds after its last sign of
  * life (sp_plane_heartbeat()). A plane whose file was truncated is abandoned.
  *

@@ -77,11 +77,14 @@ bool sp_life_writer_runs(int fd, const struct sp_plane_hdr *hdr)
 	if (pid_ns && pid_ns == sp_host_pid_ns() && sp_host_proc_is_ours()) {
 		int err = sp_host_process(hdr->pid, &writer);
 
-		if (err == -ESRCH)
+		if (err == -ESRCH || (!err && writer.gone))
 			return false;
+		if (!err && writer.start_ticks == hdr->pid_start_ticks)
+			return true;
+		/* The pid is another process's by now, or the writer sees
+		 * another clock (time namespaces, emulators). */
 		if (!err)
-			return !writer.gone &&
-			       writer.start_ticks == hdr->pid_start_ticks;
+			return is_locked(fd);
 	}
 	return is_locked(fd) || is_young(hdr);
 }

@@ -33,7 +33,9 @@ void sp_life_lock(int fd);
  *
  * Not asked: hdr.state. In this order:
  *   another boot                     no
- *   pids can be compared             as /proc says; pid and start time count
+ *   pids can be compared             as /proc says: no for a pid that is gone,
+ *                                    yes for pid and start time; for another
+ *                                    start time the life lock decides
  *   somebody holds the life lock     yes
  *   birth or heartbeat is young      yes, if younger than SP_LIFE_TIMEOUT_NS
  */
