@@ -4,19 +4,24 @@
  *
  *   per_item   as the kernel did until 2015: for each counter, walk all CPUs by
  *              the bitmap of possible CPUs and a table of offsets
- *   batch      as the kernel does since: for each CPU, add all counters into a
+ *   batch2015  as the kernel does since: for each CPU, add all counters into a
  *              buffer, one by one
  *   ours       sp_percpu_fold(), and each kernel that this machine can run
  *
+ * The old ways walk units as the kernel lays them: 256 KiB apart, so that all
+ * copies of a counter fall into the same cache sets. Ours walks a plane's units
+ * at the plane's stride, which avoids just that. per_item_here is the old walk
+ * over the plane's units: what of the gain is the fold's, and not the stride's.
+ *
  * Warm: the same fold again and again. Cold: every line of every unit is flushed
- * from all caches before each single fold. The units are a plane's own, at its
- * own stride, on 4 KiB pages; N of them on a machine with fewer CPUs is a
- * simulation of a larger one.
+ * from all caches before each single fold. All on 4 KiB pages; N units on a
+ * machine with fewer CPUs is a simulation of a larger one.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <statplane/percpu.h>
 #include <statplane/reader.h>
@@ -28,11 +33,18 @@
 #include <immintrin.h>
 #endif
 
-#define NR_COUNTERS 116
-#define MAX_UNITS   512
-#define MAX_WAYS    6
-#define WARM_NS     300000 /* of each warm sample, about */
-#define NR_COLD     5      /* single folds in one cold sample: the median */
+#define NR_COUNTERS       116
+#define MAX_UNITS         512
+#define MAX_WAYS          8
+#define KERNEL_UNIT_BYTES (256 * 1024) /* unit_size of its percpu_stats */
+#define WARM_NS           300000       /* of each warm sample, about */
+#define NR_COLD           5 /* single folds in one cold sample: the median */
+
+/* Where the copies of the counters are. */
+struct memory {
+	const char *base;
+	uint64_t unit_off[MAX_UNITS + 1]; /* as the kernel's per_cpu_offset */
+};
 
 struct fold_bench {
 	const struct sp_bench_opts *opts;
@@ -42,7 +54,8 @@ struct fold_bench {
 	sp_percpu_t off;
 	uint64_t written[(MAX_UNITS + 64) / 64];
 	struct sp_fold_units units;
-	uint64_t unit_off[MAX_UNITS + 1]; /* as the kernel's per_cpu_offset */
+	struct memory here;   /* the plane's units */
+	struct memory kernel; /* the same values as the kernel would lay them */
 	unsigned nr_units; /* written or not: 1 CPU's, the shared one, lanes */
 };
 
@@ -52,10 +65,13 @@ struct way {
 	void (*fold)(const struct fold_bench *bench, const struct way *way,
 		     uint64_t *sum);
 	const struct sp_fold_kernel *kernel;
+	const struct memory *memory; /* of the old ways */
 	struct sp_series series;
 };
 
-static unsigned next_unit(const struct fold_bench *bench, unsigned unit)
+/* A call, as find_next_bit() is in the kernel. */
+__attribute__((noinline)) static unsigned
+next_unit(const struct fold_bench *bench, unsigned unit)
 {
 	for (; unit < bench->nr_units; unit = (unit | 63) + 1) {
 		uint64_t word = bench->written[unit / 64] >> unit % 64;
@@ -66,23 +82,21 @@ static unsigned next_unit(const struct fold_bench *bench, unsigned unit)
 	return bench->nr_units;
 }
 
-static const volatile uint64_t *cell(const struct fold_bench *bench,
-				     unsigned unit)
+static const volatile uint64_t *cells(const struct memory *memory,
+				      unsigned unit)
 {
-	return (const void *)(bench->units.base + bench->unit_off[unit] +
-			      bench->off);
+	return (const void *)(memory->base + memory->unit_off[unit]);
 }
 
 static void fold_per_item(const struct fold_bench *bench, const struct way *way,
 			  uint64_t *sum)
 {
-	(void)way;
 	for (unsigned i = 0; i < NR_COUNTERS; i++) {
 		uint64_t s = 0;
 
 		for (unsigned u = next_unit(bench, 0); u < bench->nr_units;
 		     u = next_unit(bench, u + 1))
-			s += cell(bench, u)[i];
+			s += cells(way->memory, u)[i];
 		sum[i] = s;
 	}
 }
@@ -90,11 +104,10 @@ static void fold_per_item(const struct fold_bench *bench, const struct way *way,
 static void fold_batch(const struct fold_bench *bench, const struct way *way,
 		       uint64_t *sum)
 {
-	(void)way;
 	memset(sum, 0, NR_COUNTERS * sizeof(*sum));
 	for (unsigned u = next_unit(bench, 0); u < bench->nr_units;
 	     u = next_unit(bench, u + 1)) {
-		const volatile uint64_t *from = cell(bench, u);
+		const volatile uint64_t *from = cells(way->memory, u);
 
 		for (unsigned i = 0; i < NR_COUNTERS; i++)
 			sum[i] += from[i];
@@ -123,15 +136,27 @@ static void flush_line(const volatile void *line)
 #endif
 }
 
-static void flush(const struct fold_bench *bench)
+static void flush(const struct fold_bench *bench, const struct memory *memory)
 {
 	for (unsigned u = next_unit(bench, 0); u < bench->nr_units;
 	     u = next_unit(bench, u + 1)) {
 		for (unsigned i = 0; i < NR_COUNTERS; i += 8)
-			flush_line(cell(bench, u) + i);
-		flush_line(cell(bench, u) + NR_COUNTERS - 1);
+			flush_line(cells(memory, u) + i);
+		flush_line(cells(memory, u) + NR_COUNTERS - 1);
 	}
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Give unit @unit its values, here and in the kernel's layout. */
+static void fill(struct fold_bench *bench, const struct sp_lane *lane)
+{
+	uint64_t *copy = (void *)(bench->kernel.base +
+				  bench->kernel.unit_off[lane->unit]);
+
+	for (unsigned i = 0; i < NR_COUNTERS; i++) {
+		copy[i] = lane->unit * 1000003ull + i;
+		sp_lane_add(lane, bench->off + 8 * i, copy[i]);
+	}
 }
 
 /* Claim lanes until @nr_units are written, the shared one among them. */
@@ -148,10 +173,26 @@ static int grow(struct fold_bench *bench, unsigned nr_units)
 		bench->written[lane->unit / 64] |= 1ull << lane->unit % 64;
 		bench->units.base =
 			lane->base - bench->units.stride * lane->unit;
-		for (unsigned i = 0; i < NR_COUNTERS; i++)
-			sp_lane_add(lane, bench->off + 8 * i,
-				    lane->unit * 1000003ull + i);
+		bench->here.base = bench->units.base + bench->off;
+		fill(bench, lane);
 	}
+	return 0;
+}
+
+static const size_t kernel_len = (size_t)(MAX_UNITS + 1) * KERNEL_UNIT_BYTES;
+
+/* Memory laid as the kernel's; the pages that are not touched cost nothing. */
+static int open_kernel(struct fold_bench *bench)
+{
+	void *base = mmap(NULL, kernel_len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	madvise(base, kernel_len, MADV_NOHUGEPAGE);
+	memset(base, 0,
+	       NR_COUNTERS * 8); /* the shared unit: read, not zero page */
+	bench->kernel.base = base;
 	return 0;
 }
 
@@ -184,9 +225,11 @@ static int open_bench(struct fold_bench *bench)
 		.written = bench->written,
 		.nr_words = (info.nr_units + 63) / 64,
 	};
-	for (unsigned u = 0; u < info.nr_units; u++)
-		bench->unit_off[u] = u * info.unit_stride;
-	return 0;
+	for (unsigned u = 0; u < info.nr_units; u++) {
+		bench->here.unit_off[u] = u * info.unit_stride;
+		bench->kernel.unit_off[u] = (uint64_t)u * KERNEL_UNIT_BYTES;
+	}
+	return open_kernel(bench);
 }
 
 static double once(const struct fold_bench *bench, const struct way *way)
@@ -218,7 +261,8 @@ static double cold(const struct fold_bench *bench, const struct way *way)
 	for (unsigned i = 0; i < NR_COLD; i++) {
 		unsigned at = i;
 
-		flush(bench);
+		flush(bench, &bench->here);
+		flush(bench, &bench->kernel);
 		t = once(bench, way);
 		for (; at && ns[at - 1] > t; at--)
 			ns[at] = ns[at - 1];
@@ -233,7 +277,7 @@ static int check(const struct fold_bench *bench, const struct way *ways,
 {
 	static uint64_t want[NR_COUNTERS], got[NR_COUNTERS];
 
-	fold_per_item(bench, NULL, want);
+	ways[0].fold(bench, &ways[0], want);
 	for (unsigned w = 0; w < nr_ways; w++) {
 		memset(got, 0xee, sizeof(got));
 		ways[w].fold(bench, &ways[w], got);
@@ -295,13 +339,15 @@ static int run(struct fold_bench *bench, struct way *ways, unsigned nr_ways)
 	return 0;
 }
 
-static unsigned list_ways(struct way *ways)
+static unsigned list_ways(const struct fold_bench *bench, struct way *ways)
 {
 	unsigned nr = 0;
 
-	ways[nr++] = (struct way){.name = "per_item", .fold = fold_per_item};
+	ways[nr++] = (struct way){.name = "per_item",
+				  .fold = fold_per_item,
+				  .memory = &bench->kernel};
 	ways[nr++] = (struct way){.fold = fold_library};
-	for (size_t k = 0; k < sp_fold_nr_kernels && nr < MAX_WAYS - 1; k++)
+	for (size_t k = 0; k < sp_fold_nr_kernels && nr < MAX_WAYS - 2; k++)
 		if (sp_fold_kernels[k] != sp_fold_best() &&
 		    sp_fold_kernels[k]->usable())
 			ways[nr++] = (struct way){
@@ -309,7 +355,12 @@ static unsigned list_ways(struct way *ways)
 				.fold = fold_kernel,
 				.kernel = sp_fold_kernels[k],
 			};
-	ways[nr++] = (struct way){.name = "batch2015", .fold = fold_batch};
+	ways[nr++] = (struct way){.name = "batch2015",
+				  .fold = fold_batch,
+				  .memory = &bench->kernel};
+	ways[nr++] = (struct way){.name = "per_item_here",
+				  .fold = fold_per_item,
+				  .memory = &bench->here};
 	return nr;
 }
 
@@ -317,7 +368,7 @@ int sp_bench_fold(const struct sp_bench_opts *opts)
 {
 	static struct fold_bench bench;
 	struct way ways[MAX_WAYS] = {0};
-	unsigned nr_ways = list_ways(ways);
+	unsigned nr_ways = list_ways(&bench, ways);
 	int r;
 
 	bench.opts = opts;
@@ -331,11 +382,14 @@ int sp_bench_fold(const struct sp_bench_opts *opts)
 	sp_bench_note(opts, "fold/N/* without a name: the library, by %s",
 		      sp_fold_best()->name);
 	r = run(&bench, ways, nr_ways);
-	sp_bench_note(opts,
-		      "\nPeer per_item: walk all units once for each counter. "
-		      "More units than CPUs\nare a simulation: one CPU reads "
-		      "what it wrote itself. Units %llu bytes apart.",
-		      (unsigned long long)bench.units.stride);
+	sp_bench_note(
+		opts,
+		"\nPeer per_item: walk all units once for each counter, as "
+		"the kernel did, over units\n%d bytes apart, as the kernel "
+		"lays them. per_item_here: the same walk over the\nplane's "
+		"units, %llu bytes apart. More units than CPUs are a "
+		"simulation: one CPU\nreads what it wrote itself.",
+		KERNEL_UNIT_BYTES, (unsigned long long)bench.units.stride);
 out:
 	if (r)
 		fprintf(stderr, "statplane bench fold: %s\n", strerror(-r));
@@ -343,6 +397,8 @@ out:
 		sp_series_fini(&ways[w].series);
 	while (bench.nr_lanes)
 		sp_lane_release(&bench.lanes[--bench.nr_lanes]);
+	if (bench.kernel.base)
+		munmap((void *)(uintptr_t)bench.kernel.base, kernel_len);
 	sp_plane_close(bench.plane);
 	return r ? EXIT_FAILURE : EXIT_SUCCESS;
 }
