@@ -63,9 +63,10 @@ struct sp_observer_opts {
 	size_t nr_groups;
 	bool learn_ports; /* a UDP port is open unless an ICMP port unreachable
 			    * says no; without it only @listens and ports that
-			    * the host sends from are open. Multicasts and
-			    * broadcasts, which no error answers, always go by
-			    * the latter */
+			    * the host sends from are open. What no error
+			    * answers (multicasts, broadcasts, quoted
+			    * datagrams) takes a sign: the host has sent from
+			    * the port, or was silent about a datagram to it */
 	bool forward;     /* the host is a router */
 	uint16_t vlan_id; /* 0: untagged frames only */
 	enum sp_checksum_mode checksum;
@@ -124,7 +125,7 @@ struct sp_observer_stats {
 };
 
 SP_API void sp_observer_read_stats(const struct sp_observer *observer,
-			      struct sp_observer_stats *ret_stats);
+				   struct sp_observer_stats *ret_stats);
 
 /*
  * Learning who was observed, from the frames alone: its MAC address if there

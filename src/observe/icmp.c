@@ -71,9 +71,9 @@ static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 
 	if (protocol == SP_PROTO_TCP)
 		return tcp_exists(o, &end);
-	return udp_port_state(o->sockets,
+	return udp_port_known(o->sockets,
 			      UDP_SPACE(false, protocol == SP_PROTO_UDPLITE),
-			      end.local_port) != UDP_CLOSED;
+			      end.local_port);
 }
 
 static bool has_sockets(uint8_t protocol)

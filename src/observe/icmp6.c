@@ -94,10 +94,10 @@ static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 		return tcp_exists(o, &end);
 	if (!is_udp(quote->protocol)) /* nobody asks */
 		return true;
-	return udp_port_state(
-		       o->sockets,
-		       UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE),
-		       end.local_port) != UDP_CLOSED;
+	return udp_port_known(
+		o->sockets,
+		UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE),
+		end.local_port);
 }
 
 static bool is_bad_quote(const struct sp_observer *o,

@@ -67,7 +67,7 @@ static void settle(struct sp_observer *o, const struct pending_entry *entry)
 	if (entry->kind == PENDING_FOREIGN6)
 		ipv6_settle(o);
 	else
-		udp_settle(o, entry->kind);
+		udp_settle(o, entry->kind, (uint16_t)entry->note);
 }
 
 static int create_tables(struct sp_observer *o,

@@ -151,7 +151,7 @@ void udp_output(struct sp_observer *o, const struct payload *payload);
 void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
 		uint16_t sport, uint16_t dport);
 /* A datagram got no answer. */
-void udp_settle(struct sp_observer *o, unsigned space);
+void udp_settle(struct sp_observer *o, unsigned space, uint16_t dport);
 void tcp_input(struct sp_observer *o, const struct payload *payload);
 void tcp_output(struct sp_observer *o, const struct payload *payload);
 

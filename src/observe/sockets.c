@@ -49,7 +49,7 @@ struct bucket {
 /* One bit a port. */
 struct udp_space {
 	uint64_t told[1024];
-	uint64_t sent[1024];    /* from it, since it was last refused */
+	uint64_t sent[1024];    /* or silent, since it was last refused */
 	uint64_t refused[1024]; /* and not sent from since */
 };
 
@@ -141,7 +141,7 @@ enum udp_port udp_port_state(const struct sockets *sockets, unsigned space,
 		       : UDP_CLOSED;
 }
 
-bool udp_port_hears(const struct sockets *sockets, unsigned space,
+bool udp_port_known(const struct sockets *sockets, unsigned space,
 		    uint16_t port)
 {
 	const struct udp_space *udp = &sockets->udp[space];
@@ -157,6 +157,13 @@ void udp_port_sent(struct sockets *sockets, unsigned space, uint16_t port)
 		return;
 	bit_set(udp->sent, port);
 	bit_clear(udp->refused, port);
+}
+
+void udp_port_silent(struct sockets *sockets, unsigned space, uint16_t port)
+{
+	/* A refusal may have come since, for another datagram. */
+	if (!bit_get(sockets->udp[space].refused, port))
+		bit_set(sockets->udp[space].sent, port);
 }
 
 void udp_port_refused(struct sockets *sockets, unsigned space, uint16_t port)

@@ -6,7 +6,8 @@
  * UDP: a port that the operator names is open. One that the host sends from may
  * be open: the port unreachable that follows a datagram, or does not, decides.
  * Such an error closes the port until the host sends from it again. With
- * learn_ports every port may be open until an error says no.
+ * learn_ports every port may be open until an error says no; where no error can
+ * tell, it takes a sign that the port is open.
  *
  * TCP: connections are known from their SYN, FIN and RST segments, as much as is
  * needed to judge segments that ICMP errors quote. The table is bounded; a full
@@ -39,10 +40,13 @@ void sockets_destroy(struct sockets *sockets);
 /* @space: UDP_SPACE() */
 enum udp_port udp_port_state(const struct sockets *sockets, unsigned space,
 			     uint16_t port);
-/* Whether a multicast or broadcast would find a socket: no error ever tells. */
-bool udp_port_hears(const struct sockets *sockets, unsigned space,
+/* Whether there is a sign that the port is open, for questions that no error
+ * will ever answer: it was told, sent from, or took a datagram in silence. */
+bool udp_port_known(const struct sockets *sockets, unsigned space,
 		    uint16_t port);
+/* The host sent from it; was silent about a datagram to it; refused one. */
 void udp_port_sent(struct sockets *sockets, unsigned space, uint16_t port);
+void udp_port_silent(struct sockets *sockets, unsigned space, uint16_t port);
 void udp_port_refused(struct sockets *sockets, unsigned space, uint16_t port);
 
 /* What of a segment concerns the table. */

@@ -123,7 +123,7 @@ static void count_ignored(struct sp_observer *o, const struct udp *udp)
 static void input_group(struct sp_observer *o, const struct udp *udp,
 			uint32_t len)
 {
-	bool heard = udp_port_hears(o->sockets, udp->space, udp->dport);
+	bool heard = udp_port_known(o->sockets, udp->space, udp->dport);
 	bool at_once = len <= CHECKED_AT_ONCE && covered_of(udp, len) == len;
 
 	if (is_lite_fault(o, udp, len) ||
@@ -149,6 +149,7 @@ static void wait_for_answer(struct sp_observer *o, const struct udp *udp)
 	struct pending_entry entry = {
 		.flow = flow_of(o, udp->payload->addrs, udp->space, udp->sport,
 				udp->dport),
+		.note = udp->dport,
 		.kind = (uint8_t)udp->space,
 	};
 
@@ -169,10 +170,23 @@ void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
 	udp_port_refused(o->sockets, space, dport);
 }
 
-void udp_settle(struct sp_observer *o, unsigned space)
+void udp_settle(struct sp_observer *o, unsigned space, uint16_t dport)
 {
+	udp_port_silent(o->sockets, space, dport);
 	UDP_INC(o, UDP_SPACE_IS_IPV6(space), UDP_SPACE_IS_LITE(space),
 		InDatagrams);
+}
+
+static enum udp_port port_of(const struct sp_observer *o, const struct udp *udp)
+{
+	enum udp_port port = udp_port_state(o->sockets, udp->space, udp->dport);
+
+	/* A datagram in a broadcast frame is never answered. */
+	if (port == UDP_UNDECIDED && !udp->payload->to_host)
+		return udp_port_known(o->sockets, udp->space, udp->dport)
+			       ? UDP_OPEN
+			       : UDP_CLOSED;
+	return port;
 }
 
 static void input_unicast(struct sp_observer *o, const struct udp *udp,
@@ -186,9 +200,8 @@ static void input_unicast(struct sp_observer *o, const struct udp *udp,
 		count_bad_checksum(o, udp);
 		return;
 	}
-	port = udp_port_state(o->sockets, udp->space, udp->dport);
-	/* A datagram in a broadcast frame is never answered. */
-	if (port == UDP_UNDECIDED && udp->payload->to_host)
+	port = port_of(o, udp);
+	if (port == UDP_UNDECIDED)
 		wait_for_answer(o, udp);
 	else if (port == UDP_CLOSED)
 		UDP_INC(o, ipv6, udp->lite, NoPorts);

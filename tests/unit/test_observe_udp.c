@@ -201,6 +201,35 @@ static void with_learn_ports_an_unknown_port_may_be_open(void **state)
 	expect(IN4(32) "Udp.NoPorts");
 }
 
+static void what_no_error_answers_takes_a_sign_of_an_open_port(void **state)
+{
+	struct bytes multicast =
+		ip4((struct ip4){.dst = 0xe0000001, .data = udp(9, 6000, 4)});
+	struct sp_observer_opts opts = lab_opts();
+
+	(void)state;
+	opts.learn_ports = true;
+	lab_observe(&opts);
+	receive_in(MAC_GROUP, multicast);
+	receive_in(MAC_ALL, udp4(9, 6000));
+	assert_int_equal(moved_by("Udp.IgnoredMulti"), 1);
+	assert_int_equal(moved_by("Udp.NoPorts"), 1);
+	/* Silence about a datagram is a sign. */
+	receive(udp4(9, 6000));
+	wait_ns(SECOND_NS);
+	receive_in(MAC_GROUP, multicast);
+	receive_in(MAC_ALL, udp4(9, 6000));
+	assert_int_equal(moved_by("Udp.InDatagrams"), 3);
+	/* Not so if the port was refused to another meanwhile. */
+	receive(udp4(9, 6001));
+	receive(udp4(10, 6001));
+	refuse(udp4(10, 6001));
+	wait_ns(SECOND_NS);
+	lab_remember();
+	receive(udp4(9, 6001));
+	assert_int_equal(moved_by("Udp.NoPorts"), 1);
+}
+
 static void a_broadcast_frame_is_never_answered(void **state)
 {
 	(void)state;
@@ -337,6 +366,7 @@ int main(void)
 		TEST(an_unreachable_decides_one_datagram),
 		TEST(an_unreachable_for_a_stranger_changes_nothing),
 		TEST(with_learn_ports_an_unknown_port_may_be_open),
+		TEST(what_no_error_answers_takes_a_sign_of_an_open_port),
 		TEST(a_broadcast_frame_is_never_answered),
 		TEST(a_full_ring_decides_the_oldest_and_counts_it),
 		TEST(a_multicast_that_nobody_reads_is_ignored),
