@@ -112,7 +112,7 @@ def run(cmd, log, env):
 
 def cases(entry):
     """(passed, failed, skipped) cases of one entry of meson's log."""
-    text = entry.get('stdout', '') or ''
+    text = (entry.get('stdout') or '') + (entry.get('stderr') or '')
     result = entry['result']
     closing = re.findall(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', text, re.M)
     if closing:
