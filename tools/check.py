@@ -65,8 +65,8 @@ class Build:
             cmd += ['--suite', suite]
         name = 'testlog'
         if self.wrap:
-            cmd += ['--wrapper', self.wrap, '--logbase', 'wrapped']
-            name = 'wrapped'
+            cmd += ['--wrapper', self.wrap]
+            name += '-' + self.wrap.split()[0]
         run(cmd, self.tree + '.test.log', self.environment())
         return os.path.join(self.tree, 'meson-logs', name + '.json')
 
