@@ -33,7 +33,7 @@ static inline void full_run(unsigned kib, void (*body)(void))
 	if (!child) {
 		snprintf(size, sizeof(size), "size=%uk", kib);
 		if (!full_unshare() ||
-		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
 		    mount("tmpfs", small_dir, "tmpfs", 0, size))
 			_exit(77);
 		body();

@@ -215,7 +215,7 @@ static void directory_and_blob_when_full_are_unchanged(void **state)
 
 /* --- threads and signals ------------------------------------------------ */
 
-static struct sp_plane *common;
+static struct sp_plane *volatile common;
 
 static void *mark_all(void *arg)
 {
@@ -255,8 +255,11 @@ static volatile sig_atomic_t nr_busy, nr_marked;
 
 static void mark_in_handler(int signal)
 {
-	int err = sp_plane_try_mark_unit(common, 4);
+	int err;
 
+	if (!common)
+		return; /* a late one */
+	err = sp_plane_try_mark_unit(common, 4);
 	nr_busy += err == -EBUSY;
 	nr_marked += err == 0;
 }
@@ -264,11 +267,13 @@ static void mark_in_handler(int signal)
 /* However the signal falls, neither the handler nor the thread gets stuck. */
 static void marking_in_a_handler(void **state)
 {
+	struct sp_plane *done;
 	struct sigaction action = {.sa_handler = mark_in_handler};
 	struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
 
 	sigaction(SIGALRM, &action, NULL);
 	nr_busy = nr_marked = 0;
+	common = NULL;
 	for (int i = 0; i < 100; i++) {
 		common = small_segment(NULL);
 		setitimer(ITIMER_REAL, &often, NULL);
@@ -278,7 +283,9 @@ static void marking_in_a_handler(void **state)
 		setitimer(ITIMER_REAL, &never, NULL);
 		assert_int_equal(small_backed_bytes(common->fd),
 				 page + 2 * common->unit_bytes);
-		sp_segment_close(common);
+		done = common;
+		common = NULL;
+		sp_segment_close(done);
 	}
 	signal(SIGALRM, SIG_DFL);
 	assert_true(nr_marked > 0);
