@@ -16,6 +16,12 @@
 
 #include "plane/layout.h"
 
+/*
+ * Retries to copy an entry. An entry that is given up halves what the next one
+ * gets, until one is found stable: so that many bad ones do not add up.
+ */
+#define SP_READER_RETRIES 128
+
 struct sp_reader {
 	const struct sp_plane_hdr *hdr; /* the mapping: hostile, changing */
 	const char *base;
