@@ -19,6 +19,7 @@ ALLOWED = {
     'percpu': ['plane', 'base'],
     'mib': ['percpu', 'plane', 'base'],
     'net': ['mib', 'percpu', 'plane', 'base'],
+    'table': ['plane', 'base'],
     'packet': ['base'],
     'observe': ['packet', 'net', 'mib', 'percpu', 'plane', 'base'],
     # a renderer sees a plane only through the reader interface
@@ -33,7 +34,7 @@ PUBLIC = {
     'export': 'base', 'plane': 'plane', 'percpu': 'percpu',
     'percpu_inline': 'percpu', 'mib': 'mib', 'reader': 'plane', 'net': 'net',
     'net_items': 'net', 'frame': 'packet', 'observe': 'observe',
-    'render': 'render',
+    'render': 'render', 'table': 'table',
 }
 
 # Rooms of the program see every public header.

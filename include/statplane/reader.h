@@ -91,6 +91,7 @@ enum sp_object_type {
 	SP_OBJECT_MIB,    /* a group that a program declared */
 	SP_OBJECT_NETNS,  /* a network namespace */
 	SP_OBJECT_NETDEV, /* a device; its parent is a namespace */
+	SP_OBJECT_TABLE,  /* rows found by key: statplane/table.h */
 };
 
 #define SP_OBJECT_NAME_MAX 63
