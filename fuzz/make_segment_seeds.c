@@ -94,6 +94,7 @@ static struct sp_plane *make_plane(void)
 		.nr_objects = 8,
 		.unit_bytes = 4096,
 		.blob_bytes = 4096,
+		.table_bytes = 4096,
 	};
 	struct sp_plane *plane;
 

@@ -6,7 +6,7 @@
 # place where packages are named.
 
 packages_build=(gcc libc6-dev meson ninja-build pkg-config python3
-	libpcap-dev zlib1g-dev libcmocka-dev)
+	libpcap-dev zlib1g-dev liburcu-dev libcmocka-dev)
 # Sanitizers, the second compiler, the other architecture.
 packages_check=(g++ clang libclang-rt-14-dev valgrind
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user

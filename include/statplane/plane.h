@@ -49,6 +49,9 @@ struct sp_percpu;
  * @nr_objects: the most named objects at one time (default 65536, at most
  *              2^24)
  * @blob_bytes: the most bytes of item names and help texts (default 4 MiB)
+ * @table_bytes: address space for tables (statplane/table.h), each of which
+ *              takes what its most entries would need (default 64 GiB, at most
+ *              16 TiB; only what is used costs memory)
  */
 struct sp_plane_opts {
 	size_t sz;
@@ -60,6 +63,7 @@ struct sp_plane_opts {
 	uint32_t nr_objects;
 	uint64_t unit_bytes;
 	uint64_t blob_bytes;
+	uint64_t table_bytes;
 };
 
 /**

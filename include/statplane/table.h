@@ -82,6 +82,9 @@ enum {
 	/* One thread changes the table at any time: changes cost no locked
 	 * instruction. Any number may look up and walk meanwhile. */
 	SP_TABLE_ONE_WRITER = 1,
+	/* Have all memory from the start: insertions then make no system call
+	 * and cannot run out of it. */
+	SP_TABLE_POPULATE = 2,
 };
 
 /**
@@ -289,13 +292,13 @@ struct sp_table_figures {
 	uint64_t max_entries;
 	uint64_t nr_buckets;
 	uint64_t max_buckets;
-	uint64_t nr_overflow;   /* buckets added to full ones */
-	uint64_t nr_waiting;    /* removed, memory not yet ready again */
-	uint64_t nr_full;       /* insertions refused: max_entries */
-	uint64_t nr_no_memory;  /* insertions refused: no memory */
-	uint64_t nr_evicted;    /* entries that opts.evict removed */
-	uint64_t nr_stuck;      /* doublings given up for want of memory */
-	uint64_t memory_bytes;  /* populated */
+	uint64_t nr_overflow;  /* buckets added to full ones */
+	uint64_t nr_waiting;   /* removed, memory not yet ready again */
+	uint64_t nr_full;      /* insertions refused: max_entries */
+	uint64_t nr_no_memory; /* insertions refused: no memory */
+	uint64_t nr_evicted;   /* entries that opts.evict removed */
+	uint64_t nr_stuck;     /* doublings given up for want of memory */
+	uint64_t memory_bytes; /* populated */
 	uint64_t key_bytes, entry_bytes, kind;
 };
 
@@ -303,6 +306,12 @@ SP_API void sp_table_stats(const struct sp_table *table,
 			   struct sp_table_figures *ret_stats);
 
 /* --- from another process ------------------------------------------------- */
+
+/* sp_object.attr of a SP_OBJECT_TABLE. */
+enum {
+	SP_TABLE_ATTR_OFF,  /* where it is in the tables section */
+	SP_TABLE_ATTR_KIND, /* sp_table_opts.kind */
+};
 
 struct sp_reader_table;
 

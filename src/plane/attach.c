@@ -113,6 +113,7 @@ static bool find_section(const struct sp_plane_hdr *hdr, uint32_t type,
 /* Where the known sections stand in the table. */
 struct places {
 	uint32_t dir_idx, blob_idx, unit_idx;
+	uint32_t table_idx; /* SP_MAX_SECTIONS: none */
 };
 
 static int check_layout(const struct sp_plane_hdr *hdr, uint64_t file_size,
@@ -131,6 +132,11 @@ static int check_layout(const struct sp_plane_hdr *hdr, uint64_t file_size,
 	if (!find_section(hdr, SP_SECTION_DIRECTORY, &ret_at->dir_idx) ||
 	    !find_section(hdr, SP_SECTION_BLOB, &ret_at->blob_idx) ||
 	    !find_section(hdr, SP_SECTION_UNITS, &ret_at->unit_idx))
+		return -EBADMSG;
+	ret_at->table_idx = SP_MAX_SECTIONS;
+	find_section(hdr, SP_SECTION_TABLES, &ret_at->table_idx);
+	if (ret_at->table_idx < SP_MAX_SECTIONS &&
+	    hdr->section[ret_at->table_idx].off % MIN_PAGE)
 		return -EBADMSG;
 	if (!is_directory_sane(&hdr->section[ret_at->dir_idx]) ||
 	    !is_unit_section_sane(&hdr->section[ret_at->unit_idx],
@@ -196,6 +202,11 @@ static void fill_reader(struct sp_reader *reader,
 	reader->units = reader->base + units->off;
 	reader->unit_stride = units->item_len;
 	reader->unit_bytes = units->item_len;
+	if (at->table_idx < SP_MAX_SECTIONS) {
+		reader->tables =
+			reader->base + checked->section[at->table_idx].off;
+		reader->tables_len = checked->section[at->table_idx].len;
+	}
 	reader->nr_units = checked->nr_units;
 	reader->nr_cpus = checked->nr_cpus;
 	reader->nr_lanes = checked->nr_lanes;

@@ -2,9 +2,9 @@
 /*
  * plane/layout.h - the bytes of a segment, as docs/segment-format.md has them.
  *
- *	+--------+----------+-----------+-------+--------+--------+-- --+
- *	| header | sections | directory | blob  | unit 0 | unit 1 | ... |
- *	+--------+----------+-----------+-------+--------+--------+-- --+
+ *	+--------+----------+-----------+------+--------+-- --+--------+
+ *	| header | sections | directory | blob | unit 0 | ... | tables |
+ *	+--------+----------+-----------+------+--------+-- --+--------+
  *
  * Everything stands at a fixed place from the start: the file is sparse, has
  * its full length at once, and grows by being populated (fallocate) chunk by
@@ -37,7 +37,7 @@
 
 #define SP_PLANE_MAGIC  0x454e414c50544153ull /* "SATPLANE" */
 #define SP_PLANE_MAJOR  1
-#define SP_PLANE_MINOR  0
+#define SP_PLANE_MINOR  1
 #define SP_PLANE_ENDIAN 0x01020304u
 
 #define SP_MAX_UNITS    4096
@@ -48,6 +48,7 @@ enum sp_section_type {
 	SP_SECTION_DIRECTORY,
 	SP_SECTION_BLOB,
 	SP_SECTION_UNITS,
+	SP_SECTION_TABLES, /* a plane may have none */
 };
 
 /* A reader skips the types that it does not know. */
@@ -56,7 +57,8 @@ struct sp_section {
 	uint32_t flags;
 	uint64_t off;
 	uint64_t len;      /* reserved bytes */
-	uint64_t used;     /* valid bytes; only grows (units: of each unit) */
+	uint64_t used;     /* valid bytes; only grows (units: of each unit;
+			    * tables: given to tables, valid as each says) */
 	uint64_t item_len; /* directory: an entry; units: the stride */
 	uint64_t pad[3];
 };

@@ -19,7 +19,8 @@
  * hdr.units_written. Nothing populated is ever given up here.
  *
  * Locks: `lock` guards the directory and the blob, `grow_lock` what is
- * populated in the units. `lock` is taken first.
+ * populated in the units, `area_lock` which areas are whose. `lock` is taken
+ * first.
  */
 #ifndef SP_PLANE_PLANE_H
 #define SP_PLANE_PLANE_H
@@ -55,12 +56,17 @@ struct sp_plane {
 	struct sp_section *dir_section;
 	struct sp_section *blob_section;
 	struct sp_section *unit_section;
+	struct sp_section *table_section;
+	char *tables; /* its first byte */
 
 	struct sp_lock lock;
 	struct sp_dir *dir;
 	uint64_t blob_populated;
 
 	struct sp_lock grow_lock;
+
+	struct sp_lock area_lock;    /* guards the areas */
+	struct sp_plane_area *areas; /* given back, to be used again */
 
 	void *percpu; /* the percpu room's state; it allocates and frees it */
 
@@ -87,6 +93,37 @@ int sp_segment_create(const struct sp_plane_opts *opts,
  * a failure only sp_segment_close() is allowed.
  */
 int sp_segment_publish(struct sp_plane *plane);
+
+/*
+ * A run of the tables section that belongs to one table. Memory that was
+ * populated stays so for ever: an area that is given back goes to the next table
+ * that is laid out in the same way, which finds in `populated` what it may
+ * touch.
+ */
+#define SP_AREA_RANGES 4
+
+struct sp_plane_area {
+	uint64_t off; /* from the start of the section */
+	uint64_t len;
+	uint64_t shape; /* equal: laid out in the same way */
+	/* Of each range of the table's own. */
+	uint64_t populated[SP_AREA_RANGES];
+	struct sp_plane_area *next;
+};
+
+/**
+ * sp_area_get() - room for a table
+ * @len: bytes; the area begins at a multiple of 2 MiB if it has as many, else
+ *       of a page
+ * @ret_area: populated memory in it holds what its last owner left
+ *
+ * Return: 0; -ENOSPC if the section is used up; -ENOMEM.
+ */
+int sp_area_get(struct sp_plane *plane, uint64_t len, uint64_t shape,
+		struct sp_plane_area **ret_area);
+
+/* Give it back. The plane frees it. */
+void sp_area_put(struct sp_plane *plane, struct sp_plane_area *area);
 
 /* NULL is fine. @plane->percpu must be gone already. */
 void sp_segment_close(struct sp_plane *plane);

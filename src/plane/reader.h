@@ -43,6 +43,8 @@ struct sp_reader {
 	uint64_t max_objects;
 	const char *blob;
 	uint64_t blob_len;
+	const char *tables; /* NULL: the plane has no such section */
+	uint64_t tables_len;
 
 	bool is_sealed;      /* the file cannot shrink */
 	unsigned nr_retries; /* the next entry gets */

@@ -27,6 +27,7 @@
 
 #include "base/bits.h"
 #include "base/host.h"
+#include "plane/area.h"
 #include "plane/directory.h"
 #include "plane/life.h"
 #include "plane/name.h"
@@ -36,24 +37,30 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-#define DEFAULT_MODE       0640
-#define DEFAULT_LANES      64
-#define DEFAULT_UNIT_BYTES (UINT64_C(64) << 20)
-#define DEFAULT_OBJECTS    65536
-#define DEFAULT_BLOB_BYTES (UINT64_C(4) << 20)
-#define DEFAULT_PROGRAM    "statplane"
+#define DEFAULT_MODE        0640
+#define DEFAULT_LANES       64
+#define DEFAULT_UNIT_BYTES  (UINT64_C(64) << 20)
+#define DEFAULT_OBJECTS     65536
+#define DEFAULT_BLOB_BYTES  (UINT64_C(4) << 20)
+#define DEFAULT_TABLE_BYTES (UINT64_C(64) << 30)
+#define DEFAULT_PROGRAM     "statplane"
 
-#define MAX_OBJECTS    (1u << 24)
-#define MAX_UNIT_BYTES (UINT64_C(1) << 40)
-#define MAX_BLOB_BYTES (UINT64_C(1) << 40)
+#define MAX_OBJECTS     (1u << 24)
+#define MAX_UNIT_BYTES  (UINT64_C(1) << 40)
+#define MAX_BLOB_BYTES  (UINT64_C(1) << 40)
+#define MAX_TABLE_BYTES (UINT64_C(1) << 44)
 
 /* What a version without this library's newest fields passed. */
-#define OPTS_MIN_SZ sizeof(struct sp_plane_opts)
+#define OPTS_MIN_SZ offsetof(struct sp_plane_opts, table_bytes)
+
+/* What huge pages are: areas of tables are aligned to it, in the file and here. */
+#define HUGE_BYTES (UINT64_C(2) << 20)
 
 struct geometry {
 	uint64_t dir_off, dir_len;
 	uint64_t blob_off, blob_len;
 	uint64_t unit_off, unit_len; /* of all units */
+	uint64_t table_off, table_len;
 	uint64_t stride;
 	uint64_t file_len;
 	uint32_t nr_units;
@@ -83,7 +90,7 @@ static int load_opts(struct sp_plane_opts *opts,
 	for (size_t i = sizeof(*opts); i < from->sz; i++)
 		if (((const char *)from)[i])
 			return -EINVAL;
-	memcpy(opts, from, sizeof(*opts));
+	memcpy(opts, from, from->sz < sizeof(*opts) ? from->sz : sizeof(*opts));
 	return 0;
 }
 
@@ -111,6 +118,8 @@ static int complete_opts(struct sp_plane_opts *opts)
 		opts->unit_bytes = DEFAULT_UNIT_BYTES;
 	if (!opts->blob_bytes)
 		opts->blob_bytes = DEFAULT_BLOB_BYTES;
+	if (!opts->table_bytes)
+		opts->table_bytes = DEFAULT_TABLE_BYTES;
 	if (opts->nr_lanes > SP_MAX_UNITS - 2)
 		return -EINVAL;
 	if (!opts->nr_cpus)
@@ -119,6 +128,7 @@ static int complete_opts(struct sp_plane_opts *opts)
 	    opts->mode > 0777 || opts->nr_objects > MAX_OBJECTS ||
 	    opts->unit_bytes > MAX_UNIT_BYTES ||
 	    opts->blob_bytes > MAX_BLOB_BYTES ||
+	    opts->table_bytes > MAX_TABLE_BYTES ||
 	    !is_name_sane(opts->program, 31))
 		return -EINVAL;
 	return 0;
@@ -139,7 +149,11 @@ static void plan(struct geometry *geo, const struct sp_plane_opts *opts,
 	 * offsets of different units must not meet in the same cache sets. */
 	geo->stride = sp_round_up(opts->unit_bytes, page) + page;
 	geo->unit_len = geo->stride * geo->nr_units;
-	geo->file_len = geo->unit_off + geo->unit_len;
+	geo->table_len = sp_round_up(opts->table_bytes, page);
+	geo->table_off =
+		sp_round_up(geo->unit_off + geo->unit_len,
+			    geo->table_len < HUGE_BYTES ? page : HUGE_BYTES);
+	geo->file_len = geo->table_off + geo->table_len;
 }
 
 static int create_memfd(void)
@@ -191,14 +205,32 @@ static int create_file(struct sp_plane *plane, const struct sp_plane_opts *opts)
 	return 0;
 }
 
+/* At a multiple of HUGE_BYTES, as the tables section has it in the file. */
 static int map_file(struct sp_plane *plane)
 {
-	void *base = mmap(NULL, plane->len, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_NORESERVE, plane->fd, 0);
+	void *base = mmap(NULL, plane->len + HUGE_BYTES, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t lead;
 
 	if (base == MAP_FAILED)
 		return -errno;
-	plane->base = base;
+	lead = -(uintptr_t)base & (HUGE_BYTES - 1);
+	plane->base = (char *)base + lead;
+	if (mmap(plane->base, plane->len, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, plane->fd,
+		 0) == MAP_FAILED) {
+		int err = -errno;
+
+		plane->base = NULL;
+		munmap(base, plane->len + HUGE_BYTES);
+		return err;
+	}
+	/* Failing only costs address space. */
+	if (lead)
+		munmap(base, lead);
+	munmap(plane->base + sp_round_up(plane->len, plane->page_size),
+	       sp_round_down(HUGE_BYTES - lead, plane->page_size));
+	base = plane->base;
 	/* A core dump would carry gigabytes of holes. */
 	madvise(base, plane->len, MADV_DONTDUMP);
 	return 0;
@@ -249,6 +281,7 @@ static void fill_header(struct sp_plane_hdr *hdr,
 	add_section(hdr, SP_SECTION_BLOB, geo->blob_off, geo->blob_len, 0);
 	add_section(hdr, SP_SECTION_UNITS, geo->unit_off, geo->unit_len,
 		    geo->stride);
+	add_section(hdr, SP_SECTION_TABLES, geo->table_off, geo->table_len, 0);
 }
 
 static void fill_plane(struct sp_plane *plane, const struct geometry *geo)
@@ -265,6 +298,8 @@ static void fill_plane(struct sp_plane *plane, const struct geometry *geo)
 	plane->dir_section = &hdr->section[0];
 	plane->blob_section = &hdr->section[1];
 	plane->unit_section = &hdr->section[2];
+	plane->table_section = &hdr->section[3];
+	plane->tables = plane->base + geo->table_off;
 }
 
 int sp_segment_create(const struct sp_plane_opts *opts,
@@ -333,6 +368,7 @@ void sp_segment_close(struct sp_plane *plane)
 {
 	if (!plane)
 		return;
+	sp_area_fini(plane);
 	sp_dir_destroy(plane->dir);
 	if (plane->hdr)
 		set_state(plane, SP_STATE_CLEAN);

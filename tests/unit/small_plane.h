@@ -71,6 +71,7 @@ static inline struct sp_plane_opts small_opts(const char *path)
 		.nr_objects = 64,
 		.unit_bytes = 256 * 1024,
 		.blob_bytes = 128 * 1024,
+		.table_bytes = 64 * 1024 * 1024,
 	};
 
 	return opts;

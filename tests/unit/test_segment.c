@@ -45,6 +45,7 @@ static void defaults(void **state)
 	assert_int_equal(plane->unit_bytes, 64 << 20);
 	assert_int_equal(plane->dir_section->len / 192, 65536);
 	assert_int_equal(plane->blob_section->len, 4 << 20);
+	assert_int_equal(plane->table_section->len, UINT64_C(64) << 30);
 	sp_segment_close(plane);
 }
 
@@ -87,7 +88,7 @@ static void options_out_of_range_are_refused(void **state)
 		check_refused(opts);                                           \
 	} while (0)
 	CHECK(sz, 0);
-	CHECK(sz, sizeof(opts) - 1);
+	CHECK(sz, offsetof(struct sp_plane_opts, table_bytes) - 1);
 	CHECK(sz, SIZE_MAX);
 	CHECK(path, "");
 	CHECK(path, small_path(""));
@@ -103,8 +104,62 @@ static void options_out_of_range_are_refused(void **state)
 	CHECK(unit_bytes, (UINT64_C(1) << 40) + 1);
 	CHECK(unit_bytes, UINT64_MAX);
 	CHECK(blob_bytes, UINT64_MAX);
+	CHECK(table_bytes, (UINT64_C(1) << 44) + 1);
+	CHECK(table_bytes, UINT64_MAX);
 #undef CHECK
 	assert_int_equal(count_files(), 0);
+}
+
+/* A program built before there were tables. */
+static void shorter_options_mean_the_defaults(void **state)
+{
+	struct sp_plane_opts opts = small_opts(NULL);
+	struct sp_plane *plane = NULL;
+
+	opts.sz = offsetof(struct sp_plane_opts, table_bytes);
+	opts.table_bytes = 4096;
+	assert_int_equal(sp_segment_create(&opts, &plane), 0);
+	assert_int_equal(plane->table_section->len, UINT64_C(64) << 30);
+	sp_segment_close(plane);
+}
+
+/* What huge pages need: the same remainder in the file and in memory. */
+static void tables_begin_where_huge_pages_do(void **state)
+{
+	struct sp_plane *plane = small_segment(NULL);
+
+	assert_int_equal(plane->table_section->off % (2 << 20), 0);
+	assert_int_equal((uintptr_t)plane->tables % (2 << 20), 0);
+	sp_segment_close(plane);
+}
+
+static void areas_do_not_overlap_and_are_used_again(void **state)
+{
+	struct sp_plane *plane = small_segment(NULL);
+	struct sp_plane_area *a, *b, *c;
+
+	assert_int_equal(sp_area_get(plane, 5000, 1, &a), 0);
+	assert_int_equal(sp_area_get(plane, 3 << 20, 1, &b), 0);
+	assert_true(a->len >= 5000 && a->off % plane->page_size == 0);
+	assert_true(b->off >= a->off + a->len && b->off % (2 << 20) == 0);
+	assert_true(plane->table_section->used >= b->off + b->len);
+	a->populated[2] = 4096;
+	sp_area_put(plane, a);
+	/* Only by what is laid out in the same way. */
+	assert_int_equal(sp_area_get(plane, 5000, 2, &c), 0);
+	assert_ptr_not_equal(c, a);
+	sp_area_put(plane, c);
+	assert_int_equal(sp_area_get(plane, 50000, 1, &c), 0);
+	assert_ptr_not_equal(c, a);
+	sp_area_put(plane, c);
+	assert_int_equal(sp_area_get(plane, 5000, 1, &c), 0);
+	assert_ptr_equal(c, a);
+	assert_int_equal(c->populated[2], 4096);
+	sp_area_put(plane, c);
+	sp_area_put(plane, b);
+	assert_int_equal(sp_area_get(plane, 64 << 20, 1, &c), -ENOSPC);
+	assert_int_equal(sp_area_get(plane, UINT64_MAX / 2, 1, &c), -ENOSPC);
+	sp_segment_close(plane);
 }
 
 /* A program built against a later version of the header. */
@@ -490,6 +545,9 @@ int main(void)
 		T(units_do_not_meet_in_one_cache_set),
 		T(options_out_of_range_are_refused),
 		T(longer_options_are_fine_if_they_ask_nothing_new),
+		cmocka_unit_test(shorter_options_mean_the_defaults),
+		cmocka_unit_test(tables_begin_where_huge_pages_do),
+		cmocka_unit_test(areas_do_not_overlap_and_are_used_again),
 		T(the_name_appears_when_the_plane_is_complete),
 		T(a_plane_that_was_not_published_leaves_no_trace),
 		T(mode_is_as_asked_whatever_the_umask),

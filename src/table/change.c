@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+/*
+ * table/change.c - insertion and removal.
+ *
+ * An insertion first has all that can fail (a place in the count, an entry), then
+ * locks the bucket, looks for the key, and gives them back if it is there. An
+ * entry is whole before its tag is stored [T1].
+ */
+#include "table/find.h"
+
+#include <errno.h>
+
+/* --- entries -------------------------------------------------------------- */
+
+static void begin(struct sp_table_head *entry)
+{
+	__atomic_store_n(&entry->seq, entry->seq + 1, __ATOMIC_RELAXED);
+}
+
+/* [T5]: words behind begin() are stored with release. */
+static void end(struct sp_table_head *entry)
+{
+	__atomic_store_n(&entry->seq, entry->seq + 1, __ATOMIC_RELEASE);
+}
+
+static void next_incarnation(struct sp_table_head *entry)
+{
+	__atomic_store_n(&entry->incarnation, entry->incarnation + 1,
+			 __ATOMIC_RELEASE); /* [T5] */
+}
+
+static void fill_entry(const struct sp_table *table,
+		       struct sp_table_head *entry, const struct sp_key *key,
+		       uint64_t hash, const void *payload)
+{
+	uint64_t *words = (uint64_t *)(void *)(entry + 1);
+	unsigned nr = table->entry_bytes / 8 - sizeof(*entry) / 8;
+	const char *from = payload;
+	uint64_t word = 0;
+
+	begin(entry);
+	__atomic_store_n(&entry->hash, hash, __ATOMIC_RELEASE); /* [T5] */
+	for (unsigned i = 0; i < key->nr_words; i++)
+		sp_table_store(&words[i], key->word[i]);
+	for (unsigned i = key->nr_words; i < nr; i++) {
+		if (from)
+			memcpy(&word, from + 8 * (i - key->nr_words), 8);
+		sp_table_store(&words[i], word);
+	}
+	next_incarnation(entry);
+	end(entry);
+}
+
+/* --- the count ------------------------------------------------------------ */
+
+static void leave(struct sp_table *table)
+{
+	uint64_t *nr = &table->hdr->nr_entries;
+
+	if (table->is_shared)
+		__atomic_fetch_sub(nr, 1, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(nr, *nr - 1, __ATOMIC_RELAXED);
+}
+
+/* Return: false if the table is full. */
+static bool enter(struct sp_table *table)
+{
+	uint64_t *nr = &table->hdr->nr_entries;
+
+	if (table->is_shared) {
+		if (__atomic_fetch_add(nr, 1, __ATOMIC_RELAXED) <
+		    table->max_entries)
+			return true;
+		leave(table);
+		return false;
+	}
+	if (*nr >= table->max_entries)
+		return false;
+	__atomic_store_n(nr, *nr + 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* --- insertion ------------------------------------------------------------ */
+
+/* What a look through a locked chain has found. */
+struct spot {
+	struct sp_table_head *entry;    /* that has the key, or NULL */
+	struct sp_table_bucket *bucket; /* with a free place, or NULL */
+	unsigned place;
+	struct sp_table_bucket *last; /* of the chain */
+	unsigned nr_buckets;
+	bool is_empty;
+};
+
+static void look(const struct sp_table *table, struct sp_table_bucket *bucket,
+		 const struct sp_key *key, uint64_t hash, struct spot *spot)
+{
+	uint16_t tag = sp_tag_of(hash);
+
+	spot->bucket = NULL;
+	spot->nr_buckets = 0;
+	spot->is_empty = true;
+	for (; bucket; bucket = sp_bucket_next(table, bucket)) {
+		unsigned is_free = sp_match(bucket, 0);
+
+		spot->entry = sp_find_here(table, bucket, key, tag);
+		if (spot->entry)
+			return;
+		if (is_free && !spot->bucket) {
+			spot->bucket = bucket;
+			spot->place = (unsigned)__builtin_ctz(is_free);
+		}
+		if (is_free != (1u << SP_BUCKET_SLOTS) - 1)
+			spot->is_empty = false;
+		spot->last = bucket;
+		spot->nr_buckets++;
+	}
+}
+
+/* Into a locked bucket. Return: 0; -EEXIST; -ENOSPC. */
+static int put(struct sp_table *table, struct sp_table_bucket *bucket,
+	       const struct sp_key *key, uint64_t hash, const void *payload,
+	       uint32_t idx, struct sp_table_head **ret_entry)
+{
+	struct sp_table_head *entry = sp_entry_at(table, idx);
+	struct spot spot;
+
+	look(table, bucket, key, hash, &spot);
+	if (spot.entry) {
+		*ret_entry = spot.entry;
+		return -EEXIST;
+	}
+	if (!spot.bucket) {
+		if (spot.nr_buckets == SP_CHAIN_MAX ||
+		    sp_bucket_extend(table, spot.last, &spot.bucket))
+			return -ENOSPC;
+		spot.place = 0;
+	}
+	fill_entry(table, entry, key, hash, payload);
+	if (spot.is_empty)
+		sp_bucket_mark(table, bucket);
+	sp_bucket_put(spot.bucket, spot.place, sp_tag_of(hash), idx);
+	*ret_entry = entry;
+	return 0;
+}
+
+static int insert(struct sp_table *table, const struct sp_key *key,
+		  uint64_t hash, const void *payload, uint32_t idx,
+		  struct sp_table_head **ret_entry)
+{
+	struct sp_table_bucket *bucket = sp_bucket_lock(table, hash);
+	int err = put(table, bucket, key, hash, payload, idx, ret_entry);
+
+	sp_bucket_unlock(table, bucket);
+	if (err) {
+		sp_slots_unget(table, idx);
+		leave(table);
+	}
+	return err;
+}
+
+/* There is no room; but the key may be there. */
+static int refuse(struct sp_table *table, const void *key, uint64_t hash,
+		  uint64_t *counter, struct sp_table_head **ret_entry)
+{
+	struct sp_table_head *entry = sp_table_lookup(table, key, hash);
+
+	if (entry) {
+		*ret_entry = entry;
+		return -EEXIST;
+	}
+	sp_table_count(table, counter, 1);
+	return -ENOSPC;
+}
+
+/* Return: how many were evicted to make room. */
+static unsigned evict(struct sp_table *table)
+{
+	unsigned nr = table->evict ? table->evict(table, table->evict_arg) : 0;
+
+	if (nr)
+		sp_table_count(table, &table->hdr->nr_evicted, nr);
+	return nr;
+}
+
+/* A full table: make room, unless the key is there. */
+static bool make_room(struct sp_table *table, const void *key, uint64_t hash)
+{
+	return !sp_table_lookup(table, key, hash) && evict(table) &&
+	       enter(table);
+}
+
+int sp_table_insert(struct sp_table *table, const void *key, uint64_t hash,
+		    const void *payload, struct sp_table_head **ret_entry)
+{
+	struct sp_key words;
+	uint32_t idx;
+	int err;
+
+	if (!enter(table) && !make_room(table, key, hash))
+		return refuse(table, key, hash, &table->hdr->nr_full,
+			      ret_entry);
+	err = sp_slots_get(table, &idx);
+	if (err) {
+		leave(table);
+		return refuse(table, key, hash, &table->hdr->nr_no_memory,
+			      ret_entry);
+	}
+	sp_key_load(&words, key, table->key_bytes);
+	err = insert(table, &words, hash, payload, idx, ret_entry);
+	if (err == -ENOSPC)
+		sp_table_count(table, &table->hdr->nr_no_memory, 1);
+	if (!err && sp_table_is_full_enough(table))
+		sp_table_grow(table);
+	return err;
+}
+
+/* --- removal -------------------------------------------------------------- */
+
+/* Return: false if the chain does not hold the entry. */
+static bool clear(const struct sp_table *table, struct sp_table_bucket *bucket,
+		  uint16_t tag, uint32_t idx)
+{
+	for (; bucket; bucket = sp_bucket_next(table, bucket)) {
+		for (unsigned mask = sp_match(bucket, tag); mask;
+		     mask &= mask - 1) {
+			unsigned place = (unsigned)__builtin_ctz(mask);
+
+			if (sp_bucket_idx(bucket, place) == idx) {
+				sp_bucket_clear(bucket, place);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool is_empty(const struct sp_table *table,
+		     const struct sp_table_bucket *bucket)
+{
+	for (; bucket; bucket = sp_bucket_next(table, bucket))
+		if (sp_match(bucket, 0) != (1u << SP_BUCKET_SLOTS) - 1)
+			return false;
+	return true;
+}
+
+/* A locked bucket has become empty. */
+static void vacate(struct sp_table *table, struct sp_table_bucket *bucket)
+{
+	sp_bucket_unmark(table, bucket);
+	if (!bucket->overflow)
+		return;
+	sp_bucket_moves_begin(bucket);
+	sp_bucket_cut(table, bucket);
+	sp_bucket_moves_end(bucket);
+}
+
+int sp_table_remove(struct sp_table *table, struct sp_table_head *entry)
+{
+	uint64_t hash = __atomic_load_n(&entry->hash, __ATOMIC_RELAXED);
+	uint32_t idx = sp_table_idx(table, entry);
+	struct sp_table_bucket *bucket = sp_bucket_lock(table, hash);
+	bool is_found = clear(table, bucket, sp_tag_of(hash), idx);
+
+	if (is_found) {
+		if (is_empty(table, bucket))
+			vacate(table, bucket);
+		begin(entry);
+		next_incarnation(entry);
+		end(entry);
+	}
+	sp_bucket_unlock(table, bucket);
+	if (!is_found)
+		return -ENOENT;
+	leave(table);
+	sp_slots_put(table, idx);
+	return 0;
+}
