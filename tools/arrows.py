@@ -21,9 +21,10 @@ ALLOWED = {
     'net': ['mib', 'percpu', 'plane', 'base'],
     'table': ['plane', 'base'],
     'packet': ['base'],
-    'observe': ['packet', 'net', 'mib', 'percpu', 'plane', 'base'],
+    'conn': ['table', 'net', 'mib', 'percpu', 'plane', 'base'],
+    'observe': ['packet', 'conn', 'table', 'net', 'mib', 'percpu', 'plane', 'base'],
     # a renderer sees a plane only through the reader interface
-    'render': ['net', 'mib', 'base'],
+    'render': ['conn', 'net', 'mib', 'base'],
     # the program uses the library as anybody does
     'capture': ['packet'],
     'cli': ['capture'],
@@ -34,7 +35,7 @@ PUBLIC = {
     'export': 'base', 'plane': 'plane', 'percpu': 'percpu',
     'percpu_inline': 'percpu', 'mib': 'mib', 'reader': 'plane', 'net': 'net',
     'net_items': 'net', 'frame': 'packet', 'observe': 'observe',
-    'render': 'render', 'table': 'table',
+    'render': 'render', 'table': 'table', 'conn': 'conn',
 }
 
 # Rooms of the program see every public header.

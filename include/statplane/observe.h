@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <statplane/conn.h>
 #include <statplane/export.h>
 #include <statplane/frame.h>
 #include <statplane/net.h>
@@ -72,8 +73,13 @@ struct sp_observer_opts {
 	enum sp_checksum_mode checksum;
 	uint32_t reasm_bytes; /* memory for reassembly, each family;
 				* 0: 4 MiB, the kernel's default */
-	uint32_t max_sockets; /* TCP connections kept to judge quoted
-				* segments; 0: 65536 */
+	uint32_t max_sockets; /* rows of the namespace's table of connections;
+				* 0: 65536 */
+	struct sp_conn_table *conns; /* of the namespace, without rows, and of
+				       * this observer alone as long as that
+				       * lives; NULL: it makes one with
+				       * @max_sockets rows, which goes with
+				       * it */
 };
 
 struct sp_observer;
@@ -113,14 +119,20 @@ struct sp_observer_stats {
 	uint64_t nr_arp;
 	uint64_t nr_other_host; /* unicast to somebody else's MAC */
 	uint64_t nr_other_vlan;
-	uint64_t nr_unchecked;     /* checksums that could not be checked */
-	uint64_t nr_offloaded;     /* checksums not filled in by offload */
-	uint64_t nr_reasm_evicted; /* queues that went for want of room */
-	uint64_t nr_sockets_evicted;
-	uint64_t nr_ports_evicted;  /* packets whose fate was still open (UDP
+	uint64_t nr_unchecked;       /* checksums that could not be checked */
+	uint64_t nr_offloaded;       /* checksums not filled in by offload */
+	uint64_t nr_reasm_evicted;   /* queues that went for want of room */
+	uint64_t nr_sockets_evicted; /* connections that went for want of
+				       * room */
+	uint64_t nr_sockets_refused; /* that were not followed for want of
+				       * room */
+	uint64_t nr_ranges_joined;   /* segments that could not be told apart
+				       * for want of room: what was sent, lost
+				       * or out of order is not exact */
+	uint64_t nr_ports_evicted;   /* packets whose fate was still open (UDP
 				    * datagrams, packets to pass on), counted
 				    * early for want of room */
-	uint64_t nr_groups_refused; /* reports of groups or sources beyond the
+	uint64_t nr_groups_refused;  /* reports of groups or sources beyond the
 				     * limit */
 };
 

@@ -3,7 +3,7 @@
  * cli/run.c - `statplane run`: a capture through an observer into a plane.
  *
  * One thread, one lane. What is created is given back in the opposite order,
- * except for the namespace and its device when the plane is a file: they are
+ * except for the namespace, its device and its connections when the plane is a file: they are
  * what others will read.
  */
 #include "cli/run.h"
@@ -38,6 +38,7 @@ struct run {
 	struct sp_lane lane;
 	struct sp_net *net;
 	struct sp_netdev *dev;
+	struct sp_conn_table *conns;
 	struct sp_observer *observer;
 	struct sp_frame frames[SP_CAPTURE_VECTOR];
 	uint64_t net_cells[NR_NET_CELLS];
@@ -121,6 +122,10 @@ static int create_objects(struct run *run)
 				    "%s",
 				    options->netns, options->iface,
 				    strerror(-r));
+	r = sp_conn_table_create(run->net, NULL, &run->conns);
+	if (r)
+		return sp_cli_error("no room for connections: %s",
+				    strerror(-r));
 	return -1;
 }
 
@@ -144,6 +149,7 @@ static int create_observer(struct run *run)
 		.forward = options->forward,
 		.vlan_id = options->vlan_id,
 		.checksum = options->checksum,
+		.conns = run->conns,
 	};
 	int r = sp_observer_create(&opts, &run->observer);
 

@@ -47,6 +47,8 @@ static void put_observer(struct sp_json *json,
 	sp_json_u64(json, "offloaded", stats->nr_offloaded);
 	sp_json_u64(json, "reassembly_evicted", stats->nr_reasm_evicted);
 	sp_json_u64(json, "connections_evicted", stats->nr_sockets_evicted);
+	sp_json_u64(json, "connections_refused", stats->nr_sockets_refused);
+	sp_json_u64(json, "segments_joined", stats->nr_ranges_joined);
 	sp_json_u64(json, "datagrams_evicted", stats->nr_ports_evicted);
 	sp_json_u64(json, "groups_refused", stats->nr_groups_refused);
 	sp_json_close(json, '{');

@@ -174,10 +174,17 @@ static void each_note(const struct sp_observer_stats *stats, line_fn *fn,
 		{"reassembly full", "datagrams",
 		 "Fragments given up for want of room", stats->nr_reasm_evicted,
 		 false},
-		{"connections full", "connections",
-		 "Forgotten for want of room; ICMP errors about them may be "
-		 "counted wrong",
+		{"connections evicted", "connections",
+		 "Forgotten for want of room, half-open ones first",
 		 stats->nr_sockets_evicted, false},
+		{"connections refused", "connections",
+		 "Not followed for want of room: what is counted of their "
+		 "segments is what each tells by itself",
+		 stats->nr_sockets_refused, false},
+		{"segments joined", "segments",
+		 "Could not be told apart for want of room; TcpExt counters of "
+		 "losses may be off",
+		 stats->nr_ranges_joined, false},
 		{"ports full", "datagrams",
 		 "UDP datagrams counted before it was known whether their "
 		 "port is open",

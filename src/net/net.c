@@ -22,6 +22,7 @@
 #include <statplane/reader.h>
 
 #include "mib/schema.h"
+#include "net/handle.h"
 #include "net/kernel_schema.h"
 #include "plane/plane.h"
 
@@ -234,6 +235,16 @@ void sp_netdev_destroy(struct sp_netdev *dev)
 	sp_dir_remove(net->plane, dev->id);
 	sp_percpu_free(net->plane, dev->off, sizeof(struct sp_netdev_cells));
 	free(dev);
+}
+
+struct sp_plane *sp_net_plane(const struct sp_net *net)
+{
+	return net->plane;
+}
+
+uint64_t sp_net_id(const struct sp_net *net)
+{
+	return net->id;
 }
 
 sp_percpu_t sp_net_off(const struct sp_net *net)

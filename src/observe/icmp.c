@@ -9,6 +9,7 @@
 #include "observe/forward.h"
 #include "observe/observer.h"
 #include "observe/sockets.h"
+#include "observe/tcp.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 
@@ -30,7 +31,10 @@ enum icmp_type {
 };
 
 enum unreachable_code {
+	NO_NETWORK = 0,
+	NO_HOST = 1,
 	NO_PORT = 3,
+	TOO_BIG = 4,
 	LAST_CODE = 15,
 };
 
@@ -57,16 +61,23 @@ static uint32_t header_len_of(const struct quote *quote)
 	return (quote->ip[0] & 0xf) * 4u;
 }
 
-/* Does the host have a socket for a packet that it is said to have sent? */
-static bool has_socket(const struct sp_observer *o, const struct quote *quote)
+/* The header and 8 octets behind it are captured. */
+static struct tcp_end end_of(const struct quote *quote)
 {
 	const uint8_t *transport = quote->ip + header_len_of(quote);
-	struct tcp_end end = {
+
+	return (struct tcp_end){
 		.local = quote->ip + 12,
 		.remote = quote->ip + 16,
 		.local_port = sp_get_be16(transport),
 		.remote_port = sp_get_be16(transport + 2),
 	};
+}
+
+/* Does the host have a socket for a packet that it is said to have sent? */
+static bool has_socket(const struct sp_observer *o, const struct quote *quote)
+{
+	struct tcp_end end = end_of(quote);
 	uint8_t protocol = quote->ip[9];
 
 	if (protocol == SP_PROTO_TCP)
@@ -138,6 +149,29 @@ static bool is_fault(const struct sp_observer *o, const struct payload *payload)
 	}
 }
 
+/* An error about a segment of the host that is no fault itself. */
+static void tell_tcp(struct sp_observer *o, const struct payload *payload)
+{
+	uint8_t type = payload->data[0], code = payload->data[1];
+	struct quote quote = quote_of(payload);
+	struct tcp_end end;
+	const uint8_t *seq;
+	bool hard;
+
+	if (type != UNREACHABLE && type != TIME_EXCEEDED &&
+	    type != PARAMETER_PROBLEM)
+		return;
+	if (!is_looked_at(type, code) || quote.cap_len < 20 ||
+	    quote.cap_len < header_len_of(&quote) + 8 ||
+	    quote.ip[9] != SP_PROTO_TCP)
+		return;
+	end = end_of(&quote);
+	seq = quote.ip + header_len_of(&quote) + 4;
+	hard = type != UNREACHABLE || code != TOO_BIG;
+	tcp_error(o, &end, sp_get_be32(seq), hard,
+		  type != UNREACHABLE || code == NO_NETWORK || code == NO_HOST);
+}
+
 void icmp_input(struct sp_observer *o, const struct payload *payload)
 {
 	NET_INC(o, icmp, InMsgs);
@@ -153,8 +187,12 @@ void icmp_input(struct sp_observer *o, const struct payload *payload)
 	if (!payload->cap_len)
 		return;
 	NET_INC(o, icmpmsg, InType[payload->data[0]]);
-	if (payload->cap_len >= HEADER_LEN && is_fault(o, payload))
+	if (payload->cap_len < HEADER_LEN)
+		return;
+	if (is_fault(o, payload))
 		NET_INC(o, icmp, InErrors);
+	else
+		tell_tcp(o, payload);
 }
 
 /* A port unreachable tells what became of a datagram, and of the port. */

@@ -8,6 +8,7 @@
 #include "observe/forward.h"
 #include "observe/observer.h"
 #include "observe/sockets.h"
+#include "observe/tcp.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 
@@ -16,12 +17,17 @@
 
 enum icmp6_type {
 	UNREACHABLE = 1,
+	PACKET_TOO_BIG = 2,
+	PARAMETER_PROBLEM = 4,
 	FIRST_INFORMATIONAL = 128,
 };
 
 enum unreachable_code {
 	NO_ROUTE = 0,
+	PROHIBITED = 1,
 	NO_PORT = 4,
+	REFUSED_SOURCE = 5,
+	REFUSED_ROUTE = 6,
 };
 
 /* The packet that an error quotes, its upper-layer header found. */
@@ -74,6 +80,17 @@ static enum quote_state quote_find(const struct payload *payload,
 	return QUOTE_GOOD;
 }
 
+static struct tcp_end end_of(const struct quote *quote)
+{
+	return (struct tcp_end){
+		.local = quote->ip + 8,
+		.remote = quote->ip + 24,
+		.local_port = sp_get_be16(quote->transport),
+		.remote_port = sp_get_be16(quote->transport + 2),
+		.ipv6 = true,
+	};
+}
+
 static bool is_udp(uint8_t protocol)
 {
 	return protocol == SP_PROTO_UDP || protocol == SP_PROTO_UDPLITE;
@@ -82,13 +99,7 @@ static bool is_udp(uint8_t protocol)
 /* Does the host have a socket for a packet that it is said to have sent? */
 static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 {
-	struct tcp_end end = {
-		.local = quote->ip + 8,
-		.remote = quote->ip + 24,
-		.local_port = sp_get_be16(quote->transport),
-		.remote_port = sp_get_be16(quote->transport + 2),
-		.ipv6 = true,
-	};
+	struct tcp_end end = end_of(quote);
 
 	if (quote->protocol == SP_PROTO_TCP)
 		return tcp_exists(o, &end);
@@ -100,14 +111,38 @@ static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 		end.local_port);
 }
 
-static bool is_bad_quote(const struct sp_observer *o,
-			 const struct payload *payload)
+/* Errors that the kernel takes for final (icmpv6_err_convert). */
+static bool is_fatal(uint8_t type, uint8_t code)
+{
+	if (type == PARAMETER_PROBLEM)
+		return true;
+	return type == UNREACHABLE &&
+	       (code == PROHIBITED || code == NO_PORT ||
+		code == REFUSED_SOURCE || code == REFUSED_ROUTE);
+}
+
+static void tell_tcp(struct sp_observer *o, const struct payload *payload,
+		     const struct quote *quote)
+{
+	uint8_t type = payload->data[0];
+	struct tcp_end end = end_of(quote);
+
+	tcp_error(o, &end, sp_get_be32(quote->transport + 4),
+		  type != PACKET_TOO_BIG, is_fatal(type, payload->data[1]));
+}
+
+/* An error that quotes a packet of the host. Return: whether it is a fault. */
+static bool error_input(struct sp_observer *o, const struct payload *payload)
 {
 	struct quote quote;
 
 	switch (quote_find(payload, &quote)) {
 	case QUOTE_GOOD:
-		return !has_socket(o, &quote);
+		if (!has_socket(o, &quote))
+			return true;
+		if (quote.protocol == SP_PROTO_TCP)
+			tell_tcp(o, payload, &quote);
+		return false;
 	case QUOTE_BAD:
 		return true;
 	default:
@@ -133,7 +168,7 @@ void icmp6_input(struct sp_observer *o, const struct payload *payload)
 	/* An unknown type is no error, but below 128 it is taken for one that
 	 * quotes a packet. */
 	if (payload->cap_len >= HEADER_LEN &&
-	    payload->data[0] < FIRST_INFORMATIONAL && is_bad_quote(o, payload))
+	    payload->data[0] < FIRST_INFORMATIONAL && error_input(o, payload))
 		NET6_INC(o, icmp6, InErrors);
 }
 

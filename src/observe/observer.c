@@ -17,9 +17,9 @@
 #include "observe/host.h"
 #include "observe/pending.h"
 #include "observe/sockets.h"
+#include "observe/tcp.h"
 
 #define VECTOR              32u
-#define SECOND_NS           1000000000ull
 #define DEFAULT_REASM_BYTES (4u << 20)
 #define MAX_REASM_BYTES     (1u << 30)
 #define REASM_QUEUE_BYTES   1024u /* one queue for so many octets of arena */
@@ -78,6 +78,8 @@ static int create_tables(struct sp_observer *o,
 	if (!err)
 		err = sockets_create(opts, &o->sockets);
 	if (!err)
+		err = tcp_create(o, opts);
+	if (!err)
 		err = pending_create(SECOND_NS, settle, &o->pending);
 	if (!err && opts->forward)
 		err = forward_create(&o->forward);
@@ -117,6 +119,7 @@ void sp_observer_destroy(struct sp_observer *observer)
 	sp_reasm_destroy(observer->reasm4);
 	forward_destroy(observer->forward);
 	pending_destroy(observer->pending);
+	tcp_destroy(observer);
 	sockets_destroy(observer->sockets);
 	host_destroy(observer->host);
 	free(observer);
@@ -131,6 +134,7 @@ void timers_update(struct sp_observer *o)
 {
 	uint64_t next = pending_next_ns(o->pending);
 
+	next = earlier(next, tcp_next_ns(o));
 	next = earlier(next, sp_reasm_next_expiry_ns(o->reasm4));
 	next = earlier(next, sp_reasm_next_expiry_ns(o->reasm6));
 	if (o->forward)
@@ -143,6 +147,7 @@ static void run_timers(struct sp_observer *o)
 	pending_expire(o, o->pending);
 	if (o->forward)
 		forward_expire(o);
+	tcp_expire(o);
 	ipv4_expire(o);
 	ipv6_expire(o);
 	timers_update(o);
@@ -209,6 +214,7 @@ void sp_observer_frames(struct sp_observer *observer,
 			set_clock(observer, frames[i].time_ns);
 			link_account(observer, &frames[i]);
 		}
+		tcp_settle(observer, false);
 		frames += n;
 		nr -= n;
 	}
@@ -218,6 +224,7 @@ void sp_observer_frames(struct sp_observer *observer,
 void sp_observer_advance(struct sp_observer *observer, uint64_t now_ns)
 {
 	set_clock(observer, now_ns);
+	tcp_settle(observer, true);
 	update_gauges(observer);
 }
 
@@ -227,6 +234,7 @@ void sp_observer_finish(struct sp_observer *observer)
 	if (observer->forward)
 		forward_flush(observer);
 	timers_update(observer);
+	tcp_settle(observer, true);
 	update_gauges(observer);
 }
 
@@ -234,4 +242,5 @@ void sp_observer_read_stats(const struct sp_observer *observer,
 			    struct sp_observer_stats *ret_stats)
 {
 	*ret_stats = observer->stats;
+	tcp_read_stats(observer, ret_stats);
 }

@@ -9,7 +9,8 @@
  * layer must remember stands in a table of fixed size:
  *
  *	host.c     the host's addresses and multicast groups
- *	sockets.c  open UDP ports, TCP connections
+ *	sockets.c  open UDP ports
+ *	tcp.c      TCP connections
  *	pending.c  packets whose fate shows in what the host sends next
  *	forward.c  packets on their way through a router
  *
@@ -29,6 +30,8 @@
 
 #include "packet/frame.h"
 #include "packet/reasm.h"
+
+#define SECOND_NS 1000000000ull
 
 /* One packet of the network layer. */
 struct packet {
@@ -59,6 +62,7 @@ struct host;
 struct sockets;
 struct pending;
 struct forward;
+struct tcp;
 
 struct sp_observer {
 	char *net; /* this lane's cells: of the namespace, of the device */
@@ -75,6 +79,7 @@ struct sp_observer {
 
 	struct host *host;
 	struct sockets *sockets;
+	struct tcp *tcp;
 	struct pending *pending; /* kinds: UDP_SPACE(), PENDING_FOREIGN6 */
 	struct forward *forward; /* NULL unless the host is a router */
 	struct sp_reasm *reasm4;

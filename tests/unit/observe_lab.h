@@ -630,6 +630,31 @@ static inline struct bytes tcp(unsigned sport, unsigned dport, unsigned flags,
 	return (struct bytes){data, 20 + len};
 }
 
+/* One TCP segment in full. */
+struct tcp_segment {
+	unsigned sport, dport, flags;
+	uint32_t seq, ack, len;
+	unsigned window;      /* 0: 1000 */
+	bool closed;          /* a window of 0 is meant */
+	struct bytes options; /* a multiple of 4 octets */
+};
+
+static inline struct bytes tcp_with(struct tcp_segment s)
+{
+	uint32_t header_len = 20 + s.options.len;
+	uint8_t *data = lab_memory(header_len + s.len);
+
+	put16(data, s.sport);
+	put16(data + 2, s.dport);
+	put32(data + 4, s.seq);
+	put32(data + 8, s.ack);
+	data[12] = (uint8_t)(header_len / 4 << 4);
+	data[13] = (uint8_t)s.flags;
+	put16(data + 14, s.window || s.closed ? s.window : 1000);
+	put(data + 20, s.options);
+	return (struct bytes){data, header_len + s.len};
+}
+
 /* ICMP or ICMPv6: type, code, four octets of whatever, @rest. */
 static inline struct bytes icmp(unsigned type, unsigned code, struct bytes rest)
 {

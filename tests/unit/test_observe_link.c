@@ -265,7 +265,7 @@ static void options_out_of_range_are_refused(void **state)
 	static const struct sp_addr bad_family = {99, 24, {1}};
 	static const struct sp_addr bad_prefix = {AF_INET, 33, {1}};
 	struct sp_observer *observer = (void *)&lab;
-	struct sp_observer_opts opts[8];
+	static struct sp_observer_opts opts[8];
 
 	(void)state;
 	for (size_t i = 0; i < 8; i++)
