@@ -352,7 +352,7 @@ static void no_neighbour(struct sp_observer *o, struct pending_entry *entry,
 {
 	count_forwarded(o, ipv6);
 	count_sent(o, ipv6, entry->len);
-	decide(o->forward, entry, FATE_UNKNOWN);
+	entry->flow = 0;
 }
 
 static void unreachable4(struct sp_observer *o, struct pending_entry *entry,
@@ -361,7 +361,7 @@ static void unreachable4(struct sp_observer *o, struct pending_entry *entry,
 	switch (code) {
 	case TOO_BIG:
 		count_forwarded(o, false);
-		decide(o->forward, entry, FATE_LEFT);
+		entry->flow = 0; /* by which device it would have left? */
 		break;
 	case NO_NETWORK:
 		count_no_route(o, false);
@@ -427,7 +427,7 @@ void forward6_error(struct sp_observer *o, uint8_t type, uint8_t code,
 		return;
 	if (type == TOO_BIG6) {
 		count_forwarded(o, true);
-		decide(o->forward, entry, FATE_LEFT);
+		entry->flow = 0;
 	} else if (type == UNREACHABLE6) {
 		unreachable6(o, entry, code);
 	}
