@@ -14,6 +14,7 @@
 
 #include "cli/json.h"
 #include "cli/planes.h"
+#include "cli/visible.h"
 
 static const char help[] =
 	"usage: statplane ls [--json]\n"
@@ -60,10 +61,13 @@ static void look(const char *name, struct row *row)
 	int r;
 
 	*row = (struct row){.name = name};
-	sp_plane_path(name, path);
-	if (!stat(path, &st))
+	r = sp_plane_path(name, path);
+	if (!r && !stat(path, &st))
 		row->size_bytes = (uint64_t)st.st_blocks * 512;
-	r = sp_reader_attach(path, &reader);
+	if (!r) {
+		sp_plane_guard(path);
+		r = sp_reader_attach(path, &reader);
+	}
 	if (r) {
 		row->error = sp_cli_reason(r);
 		return;
@@ -90,11 +94,8 @@ static void age_text(uint64_t seconds, char text[24])
 /* Names come from whoever made the plane: nothing that a terminal obeys. */
 static void put_name(const char *name, int width)
 {
-	int len = 0;
+	int len = sp_put_visible(stdout, name);
 
-	for (; *name; name++, len++)
-		putchar((unsigned char)*name < ' ' || *name == 0x7f ? '?'
-								    : *name);
 	printf("%*s", width > len ? width - len : 0, "");
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/visible.h"
 
 #define FIRST_NS   UINT64_C(500000000)
 #define EVERY_NS   UINT64_C(200000000)
@@ -34,7 +35,12 @@ static const char *shorten(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len > NAME_WIDTH ? name + len - NAME_WIDTH : name;
+	if (len <= NAME_WIDTH)
+		return name;
+	name += len - NAME_WIDTH;
+	while ((*name & 0xc0) == 0x80) /* not in the middle of a character */
+		name++;
+	return name;
 }
 
 /* "12 of 345 MB, 5 s left", or "12 MB" of a pipe. */
@@ -67,8 +73,8 @@ void sp_progress_show(struct sp_progress *progress, uint64_t now_ns,
 	}
 	run_s = (double)(now_ns - progress->start_ns) / 1e9;
 	sp_cli_wipe_line();
-	fprintf(stderr, "%s: %" PRIu64 " packets, %.0f/s, ",
-		shorten(sp_input_name(input)), nr_packets,
+	sp_put_visible(stderr, shorten(sp_input_name(input)));
+	fprintf(stderr, ": %" PRIu64 " packets, %.0f/s, ", nr_packets,
 		(double)nr_packets / run_s);
 	print_position(input, (double)(now_ns - progress->capture_ns) / 1e9);
 	sp_cli_mark_line();
