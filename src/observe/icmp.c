@@ -6,9 +6,10 @@
  * icmp_socket_deliver), and for quoted packets the error handlers of
  * net/ipv4/tcp_ipv4.c and net/ipv4/udp.c.
  */
+#include "observe/connections.h"
 #include "observe/forward.h"
 #include "observe/observer.h"
-#include "observe/sockets.h"
+#include "observe/ports.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 
@@ -58,7 +59,7 @@ static uint32_t header_len_of(const struct quote *quote)
 }
 
 /* Does the host have a socket for a packet that it is said to have sent? */
-static bool has_socket(const struct sp_observer *o, const struct quote *quote)
+static bool has_socket(struct sp_observer *o, const struct quote *quote)
 {
 	const uint8_t *transport = quote->ip + header_len_of(quote);
 	struct tcp_end end = {
@@ -71,7 +72,7 @@ static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 
 	if (protocol == SP_PROTO_TCP)
 		return tcp_exists(o, &end);
-	return udp_port_known(o->sockets,
+	return udp_port_known(o->ports,
 			      UDP_SPACE(false, protocol == SP_PROTO_UDPLITE),
 			      end.local_port);
 }
@@ -89,8 +90,8 @@ static bool is_looked_at(uint8_t type, uint8_t code)
 	return type != TIME_EXCEEDED || code != REASSEMBLY_CODE;
 }
 
-static bool is_bad_quote(const struct sp_observer *o,
-			 const struct payload *payload, uint8_t type)
+static bool is_bad_quote(struct sp_observer *o, const struct payload *payload,
+			 uint8_t type)
 {
 	struct quote quote = quote_of(payload);
 	uint32_t header_len;
@@ -111,7 +112,7 @@ static bool is_bad_quote(const struct sp_observer *o,
 	return !has_socket(o, &quote);
 }
 
-static bool is_fault(const struct sp_observer *o, const struct payload *payload)
+static bool is_fault(struct sp_observer *o, const struct payload *payload)
 {
 	uint8_t type = payload->data[0];
 

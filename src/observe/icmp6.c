@@ -5,9 +5,10 @@
  * Rules: net/ipv6/icmp.c (icmpv6_rcv, icmpv6_notify), and for quoted packets the
  * error handlers of net/ipv6/tcp_ipv6.c and net/ipv6/udp.c.
  */
+#include "observe/connections.h"
 #include "observe/forward.h"
 #include "observe/observer.h"
-#include "observe/sockets.h"
+#include "observe/ports.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 
@@ -80,7 +81,7 @@ static bool is_udp(uint8_t protocol)
 }
 
 /* Does the host have a socket for a packet that it is said to have sent? */
-static bool has_socket(const struct sp_observer *o, const struct quote *quote)
+static bool has_socket(struct sp_observer *o, const struct quote *quote)
 {
 	struct tcp_end end = {
 		.local = quote->ip + 8,
@@ -95,13 +96,11 @@ static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 	if (!is_udp(quote->protocol)) /* nobody asks */
 		return true;
 	return udp_port_known(
-		o->sockets,
-		UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE),
+		o->ports, UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE),
 		end.local_port);
 }
 
-static bool is_bad_quote(const struct sp_observer *o,
-			 const struct payload *payload)
+static bool is_bad_quote(struct sp_observer *o, const struct payload *payload)
 {
 	struct quote quote;
 

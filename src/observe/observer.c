@@ -13,10 +13,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "observe/connections.h"
 #include "observe/forward.h"
 #include "observe/host.h"
 #include "observe/pending.h"
-#include "observe/sockets.h"
+#include "observe/ports.h"
 
 #define VECTOR              32u
 #define SECOND_NS           1000000000ull
@@ -76,7 +77,9 @@ static int create_tables(struct sp_observer *o,
 	int err = host_create(opts, &o->host);
 
 	if (!err)
-		err = sockets_create(opts, &o->sockets);
+		err = ports_create(opts, &o->ports);
+	if (!err)
+		err = connections_create(opts->max_sockets, &o->connections);
 	if (!err)
 		err = pending_create(SECOND_NS, settle, &o->pending);
 	if (!err && opts->forward)
@@ -117,7 +120,8 @@ void sp_observer_destroy(struct sp_observer *observer)
 	sp_reasm_destroy(observer->reasm4);
 	forward_destroy(observer->forward);
 	pending_destroy(observer->pending);
-	sockets_destroy(observer->sockets);
+	connections_destroy(observer->connections);
+	ports_destroy(observer->ports);
 	host_destroy(observer->host);
 	free(observer);
 }

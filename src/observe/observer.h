@@ -8,10 +8,11 @@
  * sent), counts what the kernel counts there, and hands on what is left. What a
  * layer must remember stands in a table of fixed size:
  *
- *	host.c     the host's addresses and multicast groups
- *	sockets.c  open UDP ports, TCP connections
- *	pending.c  packets whose fate shows in what the host sends next
- *	forward.c  packets on their way through a router
+ *	host.c         the host's addresses and multicast groups
+ *	ports.c        open UDP ports
+ *	connections.c  TCP connections
+ *	pending.c      packets whose fate shows in what the host sends next
+ *	forward.c      packets on their way through a router
  *
  * One thread at a time. After sp_observer_create() nothing allocates, waits or
  * fails. Every octet of a frame is hostile: `cap_len` bounds what may be read,
@@ -56,7 +57,8 @@ struct payload {
 #define PENDING_FOREIGN6 255 /* IPv6 packet for somebody else */
 
 struct host;
-struct sockets;
+struct ports;
+struct connections;
 struct pending;
 struct forward;
 
@@ -74,7 +76,8 @@ struct sp_observer {
 	enum sp_checksum_mode checksum;
 
 	struct host *host;
-	struct sockets *sockets;
+	struct ports *ports;
+	struct connections *connections;
 	struct pending *pending; /* kinds: UDP_SPACE(), PENDING_FOREIGN6 */
 	struct forward *forward; /* NULL unless the host is a router */
 	struct sp_reasm *reasm4;
@@ -147,7 +150,7 @@ void icmp6_input(struct sp_observer *o, const struct payload *payload);
 void icmp6_output(struct sp_observer *o, const struct payload *payload);
 void udp_input(struct sp_observer *o, const struct payload *payload);
 void udp_output(struct sp_observer *o, const struct payload *payload);
-/* The host answered a datagram with "port unreachable". @space: sockets.h */
+/* The host answered a datagram with "port unreachable". @space: ports.h */
 void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
 		uint16_t sport, uint16_t dport);
 /* A datagram got no answer. */

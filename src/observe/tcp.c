@@ -8,8 +8,8 @@
  * Rules: net/ipv4/tcp_ipv4.c (tcp_v4_rcv), net/ipv6/tcp_ipv6.c,
  * net/ipv4/tcp_input.c (tcp_validate_incoming).
  */
+#include "observe/connections.h"
 #include "observe/observer.h"
-#include "observe/sockets.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 

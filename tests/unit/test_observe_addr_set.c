@@ -108,12 +108,50 @@ static void what_was_freed_is_forgotten(void **state)
 	addr_set_fini(&set); /* no harm */
 }
 
+/* The longest way from where an address should stand to where it does. */
+static uint32_t longest_way(const struct addr_set *set)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t slot = 0; slot <= set->mask; slot++) {
+		uint32_t home = addr_set_home(set, set->keys[slot]);
+		uint32_t way = (slot - home) & set->mask;
+
+		if (set->marks[slot] && way > longest)
+			longest = way;
+	}
+	return longest;
+}
+
+/* Addresses that differ in two octets only, wherever those stand, as the hosts of
+ * a network and the groups of a scope do. */
+static void neighbours_do_not_crowd(void **state)
+{
+	(void)state;
+	for (uint32_t at = 0; at < 15; at++) {
+		struct addr_set set;
+
+		assert_int_equal(addr_set_init(&set, 512), 0);
+		for (uint32_t i = 0; i < 512; i++) {
+			uint8_t addr[16] = {0xff, 0x05};
+
+			addr[at] = (uint8_t)(i >> 8);
+			addr[at + 1] = (uint8_t)i;
+			addr_set_mark(&set, addr_key6(addr), 1);
+		}
+		/* Half full, chance makes it about 20. */
+		assert_in_range(longest_way(&set), 0, 128);
+		addr_set_fini(&set);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_come_and_go_as_in_a_plain_list),
 		cmocka_unit_test(a_full_set_is_at_most_half_full),
 		cmocka_unit_test(what_was_freed_is_forgotten),
+		cmocka_unit_test(neighbours_do_not_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

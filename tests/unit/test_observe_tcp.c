@@ -177,23 +177,80 @@ static void a_repeated_syn_is_fine_until_the_handshake_ends(void **state)
 	expect(IN4(40) "Tcp.InSegs Tcp.InErrs");
 }
 
-static void a_full_table_gives_up_the_silent_and_counts_it(void **state)
+static void observe_few(uint32_t max)
 {
 	struct sp_observer_opts opts = lab_opts();
 
-	(void)state;
-	opts.max_sockets = 4; /* one bucket of eight */
+	opts.max_sockets = max;
 	lab_observe(&opts);
-	for (unsigned i = 0; i < 8; i++) {
+}
+
+static void a_full_table_gives_up_the_quietest_and_counts_it(void **state)
+{
+	(void)state;
+	observe_few(4);
+	for (unsigned i = 0; i < 4; i++)
 		out(5000 + i, 9, SYN);
-		wait_ns(SECOND_NS);
+	in(9, 5000, SYN | ACK); /* not quiet any more */
+	assert_int_equal(lab_stats().nr_sockets_evicted, 0);
+	out(5004, 9, SYN);
+	assert_int_equal(lab_stats().nr_sockets_evicted, 1);
+	assert_true(exists(5000, 9));
+	assert_false(exists(5001, 9));
+	assert_true(exists(5002, 9));
+	assert_true(exists(5004, 9));
+}
+
+static void who_waits_a_minute_goes_first(void **state)
+{
+	(void)state;
+	observe_few(3);
+	out(5000, 9, SYN);
+	for (unsigned i = 1; i < 3; i++) {
+		out(5000 + i, 9, SYN);
+		in(9, 5000 + i, SYN | ACK);
+		out(5000 + i, 9, FIN | ACK);
+		in(9, 5000 + i, FIN | ACK);
+	}
+	out(5003, 9, SYN);
+	assert_true(exists(5000, 9));
+	assert_false(exists(5001, 9));
+	assert_true(exists(5002, 9));
+	assert_int_equal(lab_stats().nr_sockets_evicted, 1);
+	/* When its minute is over, nothing is lost with it. */
+	wait_ns(61 * SECOND_NS);
+	out(5004, 9, SYN);
+	assert_true(exists(5000, 9));
+	assert_int_equal(lab_stats().nr_sockets_evicted, 1);
+}
+
+static void places_that_were_given_back_are_used_again(void **state)
+{
+	(void)state;
+	observe_few(4);
+	for (unsigned i = 0; i < 1000; i++) {
+		out(5000 + i, 9, SYN);
+		if (i >= 3)
+			in(9, 5000 + i - 3, RST | ACK);
+		assert_true(exists(5000 + i, 9));
+		assert_true(i < 3 || !exists(5000 + i - 3, 9));
+		assert_true(i < 2 || exists(5000 + i - 2, 9));
 	}
 	assert_int_equal(lab_stats().nr_sockets_evicted, 0);
-	out(5008, 9, SYN);
-	assert_int_equal(lab_stats().nr_sockets_evicted, 1);
-	assert_false(exists(5000, 9));
-	assert_true(exists(5001, 9));
-	assert_true(exists(5008, 9));
+}
+
+/* The filter of half-open names forgets them again: an ACK to a connection that
+ * nobody knows must stay without effect. */
+static void a_thousand_handshakes_leave_no_trace(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		in(i, 80, SYN);
+		out(80, i, SYN | ACK);
+		in(i, 80, ACK);
+		in(i, 80, RST);
+		assert_false(exists(80, i));
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, lab_close)
@@ -212,7 +269,10 @@ int main(void)
 		TEST(who_closes_first_waits_a_minute),
 		TEST(a_syn_into_an_established_connection_is_an_error),
 		TEST(a_repeated_syn_is_fine_until_the_handshake_ends),
-		TEST(a_full_table_gives_up_the_silent_and_counts_it),
+		TEST(a_full_table_gives_up_the_quietest_and_counts_it),
+		TEST(who_waits_a_minute_goes_first),
+		TEST(places_that_were_given_back_are_used_again),
+		TEST(a_thousand_handshakes_leave_no_trace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
