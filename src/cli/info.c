@@ -33,7 +33,11 @@ static const char help[] =
 	"plain\n"
 	"add) or by fallback (a locked add, where the C library or the kernel "
 	"has\n"
-	"no restartable sequences).\n";
+	"no restartable sequences).\n"
+	"\n"
+	"Examples\n"
+	"  statplane info\n"
+	"  statplane info --segment demo --json\n";
 
 /* What it is in JSON, and for a person. */
 struct printer {

@@ -28,10 +28,16 @@ static const char help[] =
 	"  PROGRAM  that made it\n"
 	"  AGE      since it was made\n"
 	"  OBJECTS  namespaces, devices, groups and schemas in it\n"
-	"  SIZE     memory that it takes, in KiB\n"
+	"  SIZE     memory that it takes\n"
 	"\n"
 	"A clean or abandoned plane is removed with: rm " SP_PLANE_DIR
-	"/" SP_PLANE_PREFIX "NAME\n";
+	"/" SP_PLANE_PREFIX "NAME\n"
+	"\n"
+	"Examples\n"
+	"  statplane ls\n"
+	"  statplane ls --json | jq -r '.planes[] | select(.state != "
+	"\"live\").path'"
+	"\n";
 
 /* One plane; @error is what keeps it from being read, or NULL. */
 struct row {
@@ -111,8 +117,8 @@ static void print_row(const struct row *row, int width)
 	age_text(row->age_s, age);
 	printf("  %-9s  %7" PRIu32 "  ", row->state, row->info.pid);
 	put_name(row->info.program, 16);
-	printf("  %5s  %7" PRIu64 "  %9" PRIu64 "\n", age, row->info.nr_objects,
-	       row->size_bytes / 1024);
+	printf("  %5s  %7" PRIu64 "  %5" PRIu64 " KiB\n", age,
+	       row->info.nr_objects, row->size_bytes / 1024);
 }
 
 static void print_json_row(struct sp_json *json, const struct row *row)

@@ -79,7 +79,7 @@ static const char help[] =
 	"\n"
 	"Examples\n"
 	"  statplane run -r host.pcap\n"
-	"  tcpdump -w - | statplane run -r - --local 192.0.2.1/24\n"
+	"  tcpdump -U -w - | statplane run -r - --local 192.0.2.1/24\n"
 	"  statplane run -r host.pcap --proc-dir out && PROC_ROOT=out nstat "
 	"-asz\n"
 	"  statplane run -r host.pcap --segment demo; statplane show snmp\n";
