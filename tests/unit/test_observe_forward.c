@@ -174,6 +174,22 @@ static void silence_follows_the_fate_of_the_packet_before(void **state)
 	expect("Ip.InReceives=2 IpExt.InNoECTPkts=2 IpExt.InOctets=64");
 }
 
+static void the_fate_of_one_host_is_not_that_of_another(void **state)
+{
+	static const uint8_t d6[16] = {0xfd, 1, [15] = 4};
+
+	(void)state;
+	receive(to_c4(1));
+	error4(3, 0, to_c4(1));
+	receive(to_c6(4));
+	error6(1, 0, to_c6(4));
+	lab_remember();
+	receive(ip4((struct ip4){.dst = C4 + 1, .data = udp(9, 7, 4)}));
+	receive(ip6((struct ip6){.dst = d6, .data = udp(9, 7, 4)}));
+	wait_ns(4 * SECOND_NS);
+	expect(IN4(32) IN6(52) "Ip.ForwDatagrams Ip6.OutForwDatagrams");
+}
+
 static void an_error_that_shows_a_route_shows_no_device(void **state)
 {
 	(void)state;
@@ -345,10 +361,15 @@ static void a_router_owns_the_anycast_address_of_its_networks(void **state)
 {
 	static const uint8_t anycast[16] = {0xfd};
 	static const uint8_t routers[16] = {0xff, 2, [15] = 2};
+	static const uint8_t solicited[16] = {0xff, 2, [11] = 1, [12] = 0xff};
 
 	(void)state;
 	receive(ip6((struct ip6){.dst = anycast, .data = udp(9, 7, 4)}));
 	expect(IN6(52) "Ip6.InDelivers Udp6.InDatagrams");
+	receive_in(MAC_GROUP,
+		   ip6((struct ip6){.dst = solicited, .data = udp(9, 7, 4)}));
+	expect(IN6(52) "Ip6.InMcastPkts Ip6.InMcastOctets=52 Ip6.InDelivers "
+		       "Udp6.InDatagrams");
 	receive_in(MAC_GROUP,
 		   ip6((struct ip6){.dst = routers, .data = udp(9, 7, 4)}));
 	expect(IN6(52) "Ip6.InMcastPkts Ip6.InMcastOctets=52 Ip6.InDelivers "
@@ -375,6 +396,7 @@ int main(void)
 		TEST(refusing_routes_count_in_ipv6_only),
 		TEST(a_packet_that_is_too_big_counts_as_forwarded),
 		TEST(silence_follows_the_fate_of_the_packet_before),
+		TEST(the_fate_of_one_host_is_not_that_of_another),
 		TEST(an_error_that_shows_a_route_shows_no_device),
 		TEST(packets_with_the_same_header_are_told_apart),
 		TEST(nobody_as_a_destination_is_an_address_error),

@@ -268,6 +268,21 @@ static void only_so_many_sources_of_a_group_are_kept(void **state)
 	assert_false(hears4(0x0a000020 + 64));
 }
 
+static void sources_that_are_no_longer_wanted_make_room(void **state)
+{
+	uint32_t sources[11] = {0};
+
+	(void)state;
+	for (uint32_t round = 0; round < 300; round++) {
+		for (uint32_t i = 0; i < 10; i++)
+			sources[i] = 0x0b000000 + 10 * round + i;
+		report4(TO_IN, sources);
+		if (round % 2)
+			report4(TO_IN, NULL);
+	}
+	assert_int_equal(lab_stats().nr_groups_refused, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, lab_close)
 
 int main(void)
@@ -286,6 +301,7 @@ int main(void)
 		TEST(other_messages_of_igmp_reach_a_group_from_anybody),
 		TEST(groups_that_were_told_are_joined_whatever_is_reported),
 		TEST(only_groups_at_one_time_are_limited),
+		TEST(sources_that_are_no_longer_wanted_make_room),
 		TEST(only_so_many_sources_of_a_group_are_kept),
 	};
 

@@ -197,6 +197,21 @@ static void broadcasts_count_packets_and_octets(void **state)
 	}
 }
 
+static void a_prefix_of_two_addresses_has_no_broadcast(void **state)
+{
+	static const struct sp_addr pair = {AF_INET, 31, {10, 0, 0, 2}};
+	struct sp_observer_opts opts = lab_opts();
+
+	(void)state;
+	opts.addrs = &pair;
+	opts.nr_addrs = 1;
+	lab_observe(&opts);
+	receive(ip4((struct ip4){.dst = 0x0a000003, .data = udp(9, 7, 4)}));
+	expect(SOUND "Ip.InAddrErrors");
+	receive(ip4((struct ip4){.data = udp(9, 7, 4)}));
+	expect(SOUND "Ip.InDelivers Udp.InDatagrams");
+}
+
 static void
 a_group_that_was_not_joined_is_not_counted_as_multicast(void **state)
 {
@@ -374,13 +389,17 @@ static void a_sent_multicast_is_not_heard(void **state)
 
 static void the_host_hears_its_own_broadcast(void **state)
 {
+	static const uint32_t all[] = {0xffffffff, 0x0a0000ff};
+
 	(void)state;
-	send_out(ip4((struct ip4){
-		.src = B4, .dst = 0x0a0000ff, .data = udp(9, 7, 4)}));
-	expect(SENT SOUND
-	       "IpExt.OutBcastPkts IpExt.OutBcastOctets=32 IpExt.InBcastPkts "
-	       "IpExt.InBcastOctets=32 Ip.InDelivers Udp.OutDatagrams "
-	       "Udp.InDatagrams");
+	for (size_t i = 0; i < 2; i++) {
+		send_out(ip4((struct ip4){
+			.src = B4, .dst = all[i], .data = udp(9, 7, 4)}));
+		expect(SENT SOUND "IpExt.OutBcastPkts IpExt.OutBcastOctets=32 "
+				  "IpExt.InBcastPkts IpExt.InBcastOctets=32 "
+				  "Ip.InDelivers Udp.OutDatagrams "
+				  "Udp.InDatagrams");
+	}
 }
 
 static void a_fragmented_broadcast_is_heard_as_one_packet(void **state)
@@ -463,6 +482,7 @@ int main(void)
 		TEST(odd_but_ordinary_addresses_are_no_martians),
 		TEST(others_packets_are_address_errors_on_a_host),
 		TEST(broadcasts_count_packets_and_octets),
+		TEST(a_prefix_of_two_addresses_has_no_broadcast),
 		TEST(a_group_that_was_not_joined_is_not_counted_as_multicast),
 		TEST(malformed_options_are_header_errors),
 		TEST(source_routes_are_dropped_in_silence),

@@ -239,6 +239,22 @@ static void places_that_were_given_back_are_used_again(void **state)
 	assert_int_equal(lab_stats().nr_sockets_evicted, 0);
 }
 
+/* Who is gone is out of the order, too. */
+static void after_many_came_and_went_the_quietest_still_goes_first(void **state)
+{
+	(void)state;
+	observe_few(4);
+	for (unsigned i = 0; i < 100; i++) {
+		out(5000 + i, 9, SYN);
+		in(9, 5000 + i, RST | ACK);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		out(6000 + i, 9, SYN);
+	assert_int_equal(lab_stats().nr_sockets_evicted, 2);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(exists(6000 + i, 9), i >= 2);
+}
+
 /* The filter of half-open names forgets them again: an ACK to a connection that
  * nobody knows must stay without effect. */
 static void a_thousand_handshakes_leave_no_trace(void **state)
@@ -272,6 +288,7 @@ int main(void)
 		TEST(a_full_table_gives_up_the_quietest_and_counts_it),
 		TEST(who_waits_a_minute_goes_first),
 		TEST(places_that_were_given_back_are_used_again),
+		TEST(after_many_came_and_went_the_quietest_still_goes_first),
 		TEST(a_thousand_handshakes_leave_no_trace),
 	};
 
