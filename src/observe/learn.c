@@ -163,19 +163,21 @@ static uint64_t for_itself(const struct evidence *evidence, int station)
 	return !is_router(evidence, station);
 }
 
-static bool is_own_of(const struct evidence *evidence,
-		      const struct claim *claim, int station)
-{
-	return claim->order && claim->station == station &&
-	       is_own(evidence, claim);
-}
-
+/* 2: an address is surely its own; 1: it sends, at least. */
 static uint64_t with_address(const struct evidence *evidence, int station)
 {
-	for (size_t i = 0; i < EVIDENCE_CLAIMS; i++)
-		if (is_own_of(evidence, &evidence->claims[i], station))
-			return 1;
-	return 0;
+	uint64_t best = 0;
+
+	for (size_t i = 0; i < EVIDENCE_CLAIMS; i++) {
+		const struct claim *claim = &evidence->claims[i];
+
+		if (!claim->order || claim->station != station)
+			continue;
+		if (is_own(evidence, claim))
+			return 2;
+		best = 1;
+	}
+	return best;
 }
 
 static uint64_t how_often_answered(const struct evidence *evidence, int station)

@@ -215,6 +215,15 @@ static void of_two_the_one_whose_address_is_known(void **state)
 	assert_true(has4(A4, 24));
 }
 
+static void of_two_the_one_that_sends_at_all(void **state)
+{
+	(void)state;
+	see(MAC_A, MAC_B, from(A4, B4, 10));
+	result();
+	assert_mac(MAC_A);
+	assert_true(has4(A4, 24));
+}
+
 static void of_two_that_nothing_parts_the_first(void **state)
 {
 	static const uint8_t nobody[] = {1, 0x80, 0xc2, 0, 0, 0};
@@ -410,6 +419,7 @@ int main(void)
 		TEST(of_two_the_one_that_answers),
 		TEST(of_two_that_tell_nothing_the_one_that_was_asked_first),
 		TEST(of_two_the_one_whose_address_is_known),
+		TEST(of_two_the_one_that_sends_at_all),
 		TEST(of_two_that_nothing_parts_the_first),
 		TEST(a_host_with_odd_times_to_live_has_an_address),
 		TEST(what_passes_through_is_not_its_own),
