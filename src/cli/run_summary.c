@@ -22,6 +22,7 @@
 #define MIN_HELP_WIDTH 20
 #define LABEL_WIDTH    9
 #define DAY_LEN        11 /* "2026-12-01 " */
+#define TIME_TEXT      48
 #define NS_PER_S       UINT64_C(1000000000)
 
 struct columns {
@@ -239,49 +240,21 @@ static void each_line(const struct sp_run_result *result,
 		  result->options->iface, fn, ctx);
 }
 
-/* "2026-12-01 03:31:46.846867"; the time alone if @day is the day. */
-static void print_time(uint64_t ns, const char *day)
-{
-	time_t seconds = (time_t)(ns / NS_PER_S);
-	char text[64] = "?";
-	struct tm tm;
-
-	if (gmtime_r(&seconds, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	printf("%s.%06" PRIu64,
-	       strlen(text) > DAY_LEN && !strncmp(text, day, DAY_LEN)
-		       ? text + DAY_LEN
-		       : text,
-	       ns % NS_PER_S / 1000);
-}
-
-static void print_span(const struct sp_run_result *result)
-{
-	uint64_t span_ns = result->last_ns - result->first_ns;
-	double span_s = (double)span_ns / 1e9;
-	time_t seconds = (time_t)(result->first_ns / NS_PER_S);
-	char day[64] = "";
-	struct tm tm;
-
-	if (gmtime_r(&seconds, &tm))
-		strftime(day, sizeof(day), "%Y-%m-%d ", &tm);
-	printf("Time     ");
-	print_time(result->first_ns, "");
-	printf(" to ");
-	print_time(result->last_ns, day);
-	printf(" UTC, %.6f s\n", span_s);
-	if (!span_ns)
-		return;
-	printf("Rate     %.1f packets/s, %.1f kbit/s\n",
-	       (double)result->stats.nr_frames / span_s,
-	       (double)result->stats.nr_octets * 8 / 1000 / span_s);
-}
-
 /* Words behind a label, broken before the terminal's edge. */
 struct words {
 	size_t room;
 	size_t used;
 };
+
+static struct words start_words(const struct sp_term *term, const char *label)
+{
+	printf("%-*s", LABEL_WIDTH, label);
+	return (struct words){
+		.room = term->width > 2 * LABEL_WIDTH
+				? term->width - LABEL_WIDTH
+				: SIZE_MAX,
+	};
+}
 
 __attribute__((format(printf, 2, 3))) static void
 put_words(struct words *words, const char *format, ...)
@@ -301,17 +274,47 @@ put_words(struct words *words, const char *format, ...)
 	words->used += (size_t)printf("%s%s", words->used ? " " : "", text);
 }
 
+/* "2026-12-01 03:31:46.846867" */
+static void time_text(uint64_t ns, char text[TIME_TEXT])
+{
+	time_t seconds = (time_t)(ns / NS_PER_S);
+	char whole[32] = "?";
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm))
+		strftime(whole, sizeof(whole), "%Y-%m-%d %H:%M:%S", &tm);
+	snprintf(text, TIME_TEXT, "%s.%06" PRIu64, whole, ns % NS_PER_S / 1000);
+}
+
+static void print_span(const struct sp_term *term,
+		       const struct sp_run_result *result)
+{
+	uint64_t span_ns = result->last_ns - result->first_ns;
+	double span_s = (double)span_ns / 1e9;
+	struct words words = start_words(term, "Time");
+	char first[TIME_TEXT], last[TIME_TEXT];
+	bool same_day;
+
+	time_text(result->first_ns, first);
+	time_text(result->last_ns, last);
+	same_day = !strncmp(first, last, DAY_LEN);
+	put_words(&words, "%s to", first);
+	put_words(&words, "%s UTC,", last + (same_day ? DAY_LEN : 0));
+	put_words(&words, "%.6f s", span_s);
+	putchar('\n');
+	if (!span_ns)
+		return;
+	printf("Rate     %.1f packets/s, %.1f kbit/s\n",
+	       (double)result->stats.nr_frames / span_s,
+	       (double)result->stats.nr_octets * 8 / 1000 / span_s);
+}
+
 static void print_host(const struct sp_term *term,
 		       const struct sp_run_options *options)
 {
-	struct words words = {
-		.room = term->width > 2 * LABEL_WIDTH
-				? term->width - LABEL_WIDTH
-				: SIZE_MAX,
-	};
+	struct words words = start_words(term, "Host");
 	char text[SP_ADDR_TEXT];
 
-	printf("%-*s", LABEL_WIDTH, "Host");
 	for (size_t i = 0; i < options->nr_addrs; i++)
 		put_words(&words, "%s%s",
 			  sp_addr_text(&options->addrs[i], text),
@@ -369,13 +372,15 @@ void sp_run_print(const struct sp_run_result *result,
 	       stats->nr_frames, stats->nr_octets, result->input->nr_opened,
 	       result->input->nr_opened == 1 ? "" : "s");
 	if (stats->nr_frames)
-		print_span(result);
+		print_span(&printer.term, result);
 	print_host(&printer.term, result->options);
 	print_speed(result);
 	if (is_elsewhere(result, cells))
 		printf("%sDoubtful: nothing was sent by this host or delivered "
-		       "to it; is --local right?%s\n",
-		       printer.term.alarm, printer.term.plain);
+		       "to it; %s%s\n",
+		       printer.term.alarm,
+		       result->learned ? "try --local" : "is --local right?",
+		       printer.term.plain);
 	if (result->signal)
 		printf("%sStopped by %s: not all packets are counted%s\n",
 		       printer.term.alarm, sigabbrev_np(result->signal),

@@ -105,9 +105,9 @@ class Bench:
         is_(r.returncode, status, r.stderr.decode())
         return json.loads(r.stdout)
 
-    def start(self, *args, **kw):
+    def start(self, *args, stderr=subprocess.PIPE, **kw):
         return subprocess.Popen([self.statplane, *args], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **kw)
+                                stderr=stderr, **kw)
 
 
 def is_(got, want, about=''):
@@ -494,13 +494,19 @@ def colours_are_for_terminals_that_want_them(b):
         is_(b'\033[1m' in on_terminal(b, env), wanted, env)
 
 
-def on_terminal(b, env, columns=80):
-    """Standard output of a run whose standard output is a terminal."""
+def terminal(columns):
+    """Both ends of a pseudo-terminal: (ours, the program's)."""
     try:
         master, slave = pty.openpty()
     except OSError as reason:
         raise Skip('no pseudo-terminal: %s' % reason)
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    return master, slave
+
+
+def on_terminal(b, env, columns=80):
+    """Standard output of a run whose standard output is a terminal."""
+    master, slave = terminal(columns)
     p = subprocess.Popen([b.statplane, 'run', '-r', b.capture, *b.host()], stdout=slave,
                          stderr=subprocess.DEVNULL, env=dict(os.environ, **env))
     os.close(slave)
@@ -518,6 +524,32 @@ def on_terminal(b, env, columns=80):
     p.wait(LIMIT_S)
     os.close(master)
     return out
+
+
+def the_progress_line_fits_the_terminal(b):
+    first, rest = split(b.bytes(), 1)
+    packet = split(rest, 1)[0][24:]
+    for columns, named in ((20, False), (200, True)):
+        master, slave = terminal(columns)
+        fifo = b.path('a-long-name-for-a-fifo-%d' % columns)
+        os.mkfifo(fifo)
+        p = b.start('run', '-r', fifo, '--local', '10.0.0.1', stdin=subprocess.DEVNULL,
+                    stderr=slave)
+        os.close(slave)
+        with open(fifo, 'wb', buffering=0) as pipe:
+            pipe.write(first)
+
+            def progress():
+                pipe.write(packet)
+                return select.select([master], [], [], 0)[0]
+            until(progress, 'a progress line')
+        p.communicate(timeout=LIMIT_S)
+        line = os.read(master, 65536).decode().split('\r')[0]
+        os.close(master)
+        if len(line) >= columns:
+            raise AssertionError('%d columns: %r' % (columns, line))
+        is_('-fifo-%d: ' % columns in line, named, line)
+        has(line, ' packets')
 
 
 def the_summary_fits_the_terminal(b):
@@ -713,6 +745,7 @@ TESTS = (
     a_full_disk_leaves_no_part_of_a_tree,
     a_full_disk_for_the_plane_is_an_error,
     colours_are_for_terminals_that_want_them,
+    the_progress_line_fits_the_terminal,
     the_summary_fits_the_terminal,
     the_summary_shows_every_counter_with_its_meaning,
     counters_in_json_are_those_of_the_tree,
