@@ -65,7 +65,8 @@ struct forward;
 struct sp_observer {
 	char *net; /* this lane's cells: of the namespace, of the device */
 	char *dev;
-	uint64_t now_ns;
+	uint64_t now_ns;        /* the clock, from an hour on */
+	uint64_t latest_ns;     /* time of a frame that it stands for */
 	uint64_t next_timer_ns; /* nothing to do before */
 
 	uint32_t linktype;

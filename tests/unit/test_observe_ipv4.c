@@ -330,6 +330,41 @@ static void a_hole_times_out_after_thirty_seconds(void **state)
 	expect(FRAGMENT "Ip.ReasmTimeout Ip.ReasmFails");
 }
 
+/* A clock that is set, a damaged time, captures that are not in order. */
+static void time_goes_on_after_a_jump_back(void **state)
+{
+	(void)state;
+	receive(fragment(5, 0x2000, first(whole_datagram(), 16)));
+	lab.now_ns -= 900 * SECOND_NS;
+	receive(fragment(6, 0x2000, first(whole_datagram(), 16)));
+	wait_ns(30 * SECOND_NS - 1);
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 0);
+	wait_ns(1); /* how long the jump really took is not known */
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 2);
+	receive(fragment(7, 0x2000, first(whole_datagram(), 16)));
+	lab.now_ns = UINT64_MAX - SECOND_NS;
+	receive(fragment(8, 0x2000, first(whole_datagram(), 16)));
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 3);
+	lab.now_ns = 0;
+	receive(fragment(9, 0x2000, first(whole_datagram(), 16)));
+	wait_ns(30 * SECOND_NS);
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 5);
+}
+
+static void time_that_is_late_by_little_stands_still(void **state)
+{
+	(void)state;
+	receive(fragment(5, 0x2000, first(whole_datagram(), 16)));
+	for (unsigned i = 0; i < 3600; i++) {
+		/* Two queues of a card, one of them late. */
+		wait_ns(20 * MS_NS);
+		lab.now_ns -= 15 * MS_NS;
+		sp_observer_advance(lab.observer, lab.now_ns);
+	}
+	/* 18 s and not 72 */
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 0);
+}
+
 static void a_hole_is_pending_still_when_the_capture_ends(void **state)
 {
 	(void)state;
@@ -490,6 +525,8 @@ int main(void)
 		TEST(a_datagram_is_checked_when_it_is_whole),
 		TEST(an_overlap_throws_the_datagram_away),
 		TEST(a_hole_times_out_after_thirty_seconds),
+		TEST(time_goes_on_after_a_jump_back),
+		TEST(time_that_is_late_by_little_stands_still),
 		TEST(a_hole_is_pending_still_when_the_capture_ends),
 		TEST(multicast_counts_each_fragment_before_it_is_whole),
 		TEST(a_sent_datagram_is_requested_and_transmitted),
