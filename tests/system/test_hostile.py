@@ -10,7 +10,6 @@ planes that shrink, descriptors that are closed, limits that are hit.
 import fcntl
 import json
 import os
-import pty
 import re
 import select
 import struct
@@ -41,7 +40,7 @@ def shell(b, script, *args):
 
 def on_terminal(b, *args):
     """What a terminal gets from the standard output of a command."""
-    master, slave = pty.openpty()
+    master, slave = test_cli.terminal(80)
     p = subprocess.Popen([b.statplane, *args], stdout=slave, stderr=subprocess.DEVNULL)
     os.close(slave)
     out = b''
