@@ -485,6 +485,41 @@ static void any_cut_is_survived_and_counted_as_received(void **state)
 	assert_int_equal(lab_stats().nr_link_errors, 0);
 }
 
+static void a_packet_may_be_a_header_and_nothing_else(void **state)
+{
+	(void)state;
+	receive(ip4((struct ip4){.protocol = 2}));
+	expect("Ip.InReceives IpExt.InOctets=20 IpExt.InNoECTPkts "
+	       "Ip.InDelivers");
+	send_out(ip4((struct ip4){.src = B4, .dst = A4, .protocol = 2}));
+	expect("Ip.OutRequests Ip.OutTransmits IpExt.OutOctets=20");
+}
+
+static void a_packet_of_which_no_header_was_captured_still_left(void **state)
+{
+	struct bytes frame = ethernet(
+		MAC_A, MAC_B, 0x0800,
+		ip4((struct ip4){.src = B4, .dst = A4, .data = udp(7, 9, 4)}));
+
+	(void)state;
+	pass_frame(frame, 14 + 19);
+	expect("Ip.OutRequests Ip.OutTransmits IpExt.OutOctets=32");
+}
+
+static void when_memory_is_full_the_oldest_datagram_goes(void **state)
+{
+	struct sp_observer_opts opts = lab_opts();
+
+	(void)state;
+	opts.reasm_bytes = 1;
+	lab_observe(&opts);
+	for (uint16_t id = 0; id < 8; id++)
+		receive(fragment(id, 0x2000, zeros(48000)));
+	assert_true(lab_stats().nr_reasm_evicted > 0);
+	assert_int_equal(moved_by("Ip.ReasmFails"),
+			 lab_stats().nr_reasm_evicted);
+}
+
 static void a_super_packet_without_a_total_length_is_taken_whole(void **state)
 {
 	struct bytes packet = ip4((struct ip4){.protocol = 6,
@@ -536,6 +571,9 @@ int main(void)
 		TEST(a_fragmented_broadcast_is_heard_as_one_packet),
 		TEST(octets_that_were_not_captured_are_no_error),
 		TEST(any_cut_is_survived_and_counted_as_received),
+		TEST(a_packet_may_be_a_header_and_nothing_else),
+		TEST(a_packet_of_which_no_header_was_captured_still_left),
+		TEST(when_memory_is_full_the_oldest_datagram_goes),
 		TEST(a_super_packet_without_a_total_length_is_taken_whole),
 	};
 
