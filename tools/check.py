@@ -82,7 +82,7 @@ BUILDS = [
           env={'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1',
                'ASAN_OPTIONS': 'detect_leaks=1'}),
     Build('thread', DEBUG + ['-Db_sanitize=thread', '-Db_lundef=false',
-                             '-Dc_args=-DSP_PERCPU_PORTABLE'],
+                             '-Dc_args=-DSP_PERCPU_PORTABLE', '-Dprogram=false'],
           ['unit', 'litmus', 'stress'], timeout=6,
           env={'TSAN_OPTIONS': 'halt_on_error=1'}),
     Build('memory', DEBUG + ['-Db_sanitize=memory', '-Db_lundef=false',

@@ -10,7 +10,7 @@ packages_build=(gcc libc6-dev meson ninja-build pkg-config python3
 # Sanitizers, the second compiler, the other architecture.
 packages_check=(g++ clang libclang-rt-14-dev valgrind
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
-	mandoc dpkg-dev)
+	mandoc dpkg-dev libjansson-dev)
 # Real tools that read what statplane writes, and traffic for the tests.
 packages_tools=(iproute2 net-tools iputils-ping ethtool tcpdump util-linux
 	prometheus-node-exporter sysstat snmpd snmp python3-psutil

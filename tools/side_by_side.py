@@ -48,7 +48,8 @@ def main():
     for name, k, p in rows:
         print('%-32s %14d %14d %12s' % (name, k, p, '0' if k == p else '%+d' % (p - k)))
     equal = sum(kernel[n] == product.get(n, 0) for n in wanted)
-    print('\n%d of %d counters equal to the kernel\'s own' % (equal, len(wanted)))
+    print('\n%d of %d counters equal to the kernel\'s own; rows with 0 in both are not shown'
+          % (equal, len(wanted)))
     return 0 if equal == len(wanted) else 1
 
 

@@ -101,7 +101,11 @@ SP_API void sp_mib_destroy(struct sp_mib *mib);
 /**
  * sp_mib_off() - the per-CPU offset of cell @cell_idx, for the inline adds:
  *
- *	sp_percpu_add(percpu, sp_mib_off(mib, RX_DROP), 1);
+ *	drop = sp_mib_off(mib, sp_mib_cell_idx(&schema, 0, RX_DROP));
+ *	sp_percpu_add(percpu, drop, 1);
+ *
+ * The item's id is not the cell's index: a histogram or an array before it takes
+ * many cells.
  */
 SP_API sp_percpu_t sp_mib_off(const struct sp_mib *mib, size_t cell_idx);
 

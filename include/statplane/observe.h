@@ -97,8 +97,9 @@ SP_API void sp_observer_destroy(struct sp_observer *observer);
 /**
  * sp_observer_frames() - count @nr frames, in the order in which they passed
  *
- * Their time drives the clock of reassembly and other timers; it may stand
- * still, and going back does no harm.
+ * Their time drives the clock of reassembly and other timers. It may stand still;
+ * after going back, by a second or less it is waited for, by more it goes on from
+ * there.
  */
 SP_API void sp_observer_frames(struct sp_observer *observer,
 			       const struct sp_frame *frames, size_t nr);

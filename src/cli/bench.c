@@ -17,11 +17,11 @@
 
 #include <statplane/percpu.h>
 
+#include "cli/cli.h"
+
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
-
-#define EXIT_USAGE 2
 
 int sp_series_init(struct sp_series *series, unsigned nr_rounds)
 {
@@ -232,6 +232,22 @@ static void usage(FILE *f)
 		   "       statplane bench show --cachegrind [--json]\n\n");
 	for (size_t i = 0; i < NR_BENCHES; i++)
 		fprintf(f, "  %-8s%s\n", benches[i].name, benches[i].help);
+	fprintf(f,
+		"\n"
+		"Each way of doing it beside its peers, in nanoseconds; above "
+		"1 ours is faster.\n"
+		"\n"
+		"  --rounds N     measure each case this often (15)\n"
+		"  --threads N    threads at the same time, for add (1)\n"
+		"  --only KIND    this kind only\n"
+		"  --cachegrind   instructions and cache misses, below "
+		"valgrind\n"
+		"  --json         one object a line\n"
+		"  --help\n"
+		"\n"
+		"Examples\n"
+		"  statplane bench add --only rseq\n"
+		"  statplane bench fold --rounds 50 --json\n");
 }
 
 static const struct bench *find(const char *name)
@@ -272,7 +288,7 @@ static int parse(int argc, char **argv, struct sp_bench_opts *opts)
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'r':
 			opts->nr_rounds = parse_count(optarg, 100000);
@@ -302,18 +318,16 @@ static int parse(int argc, char **argv, struct sp_bench_opts *opts)
 			usage(stdout);
 			return 1 + EXIT_SUCCESS;
 		default:
-			return 1 + EXIT_USAGE;
+			return 1 + sp_cli_bad_option("bench", c, argv);
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "statplane bench: what is '%s'?\n",
-			argv[optind]);
-		return 1 + EXIT_USAGE;
+		return 1 +
+		       sp_cli_usage("bench", "'%s' is too much", argv[optind]);
 	}
 	if (!opts->nr_rounds || !opts->nr_threads) {
-		fprintf(stderr, "statplane bench: --rounds takes 1 to 100000, "
-				"--threads 1 to 64\n");
-		return 1 + EXIT_USAGE;
+		return 1 + sp_cli_usage("bench", "--rounds wants 1 to 100000, "
+						 "--threads 1 to 64");
 	}
 	return 0;
 }
@@ -325,10 +339,14 @@ int sp_cli_bench(int argc, char **argv)
 	int leave;
 
 	if (!bench) {
-		bool help = argc > 1 && !strcmp(argv[1], "--help");
-
-		usage(help ? stdout : stderr);
-		return help ? EXIT_SUCCESS : EXIT_USAGE;
+		if (argc < 2)
+			return sp_cli_usage("bench", "want a name");
+		if (strcmp(argv[1], "--help") != 0 &&
+		    strcmp(argv[1], "-h") != 0)
+			return sp_cli_usage("bench", "there is no bench '%s'",
+					    argv[1]);
+		usage(stdout);
+		return sp_cli_finish(SP_EXIT_OK);
 	}
 	opts.nr_rounds = bench->nr_rounds;
 	leave = parse(argc - 1, argv + 1, &opts);

@@ -18,6 +18,7 @@
 
 #include "cli/json.h"
 #include "cli/planes.h"
+#include "cli/visible.h"
 
 static const char help[] =
 	"usage: statplane info [--segment NAME|PATH] [--json]\n"
@@ -32,7 +33,11 @@ static const char help[] =
 	"plain\n"
 	"add) or by fallback (a locked add, where the C library or the kernel "
 	"has\n"
-	"no restartable sequences).\n";
+	"no restartable sequences).\n"
+	"\n"
+	"Examples\n"
+	"  statplane info\n"
+	"  statplane info --segment demo --json\n";
 
 /* What it is in JSON, and for a person. */
 struct printer {
@@ -53,9 +58,7 @@ static void put_text(struct printer *printer, const char *key,
 		return;
 	}
 	put_label(label);
-	for (; *value; value++)
-		putchar((unsigned char)*value < ' ' || *value == 0x7f ? '?'
-								      : *value);
+	sp_put_visible(stdout, value);
 	putchar('\n');
 }
 
@@ -207,6 +210,9 @@ int sp_cli_info(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
 		switch (option) {
 		case 's':
+			if (!*optarg)
+				return sp_cli_usage("info", "--segment: want a "
+							    "name or a path");
 			segment = optarg;
 			break;
 		case 'j':

@@ -7,41 +7,29 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-/* Length of the UTF-8 sequence at @s, 0 if there is none. */
-static size_t utf8_len(const unsigned char *s)
-{
-	size_t len = s[0] < 0x80             ? 1
-		     : (s[0] & 0xe0) == 0xc0 ? 2
-		     : (s[0] & 0xf0) == 0xe0 ? 3
-		     : (s[0] & 0xf8) == 0xf0 ? 4
-					     : 0;
+#include "cli/visible.h"
 
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* overlong forms, surrogates, beyond U+10FFFF */
-	if ((len == 2 && s[0] < 0xc2) || (s[0] == 0xe0 && s[1] < 0xa0) ||
-	    (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    s[0] > 0xf4 || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
+/* U+0080 to U+009F are controls as those below U+0020 are, to a terminal. */
+static bool is_high_control(const char *s, size_t len)
+{
+	return len == 2 && !sp_is_visible(s, len);
 }
 
-static void put_text(FILE *file, const char *text)
+static void put_text(FILE *file, const char *s)
 {
-	const unsigned char *s = (const unsigned char *)text;
-
 	fputc('"', file);
 	while (*s) {
-		size_t len = utf8_len(s);
+		size_t len = sp_utf8_len(s, SP_UTF8_MAX);
+		unsigned char c = (unsigned char)*s;
 
 		if (len == 0)
 			fputs("\xef\xbf\xbd", file);
-		else if (*s == '"' || *s == '\\')
-			fprintf(file, "\\%c", *s);
-		else if (*s < 0x20 || *s == 0x7f)
-			fprintf(file, "\\u%04x", *s);
+		else if (c == '"' || c == '\\')
+			fprintf(file, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			fprintf(file, "\\u%04x", c);
+		else if (is_high_control(s, len))
+			fprintf(file, "\\u%04x", (unsigned char)s[1]);
 		else
 			fwrite(s, 1, len, file);
 		s += len ? len : 1;

@@ -14,6 +14,7 @@
 
 #include "cli/json.h"
 #include "cli/planes.h"
+#include "cli/visible.h"
 
 static const char help[] =
 	"usage: statplane ls [--json]\n"
@@ -27,10 +28,16 @@ static const char help[] =
 	"  PROGRAM  that made it\n"
 	"  AGE      since it was made\n"
 	"  OBJECTS  namespaces, devices, groups and schemas in it\n"
-	"  SIZE     memory that it takes, in KiB\n"
+	"  SIZE     memory that it takes\n"
 	"\n"
 	"A clean or abandoned plane is removed with: rm " SP_PLANE_DIR
-	"/" SP_PLANE_PREFIX "NAME\n";
+	"/" SP_PLANE_PREFIX "NAME\n"
+	"\n"
+	"Examples\n"
+	"  statplane ls\n"
+	"  statplane ls --json | jq -r '.planes[] | select(.state != "
+	"\"live\").path'"
+	"\n";
 
 /* One plane; @error is what keeps it from being read, or NULL. */
 struct row {
@@ -60,10 +67,13 @@ static void look(const char *name, struct row *row)
 	int r;
 
 	*row = (struct row){.name = name};
-	sp_plane_path(name, path);
-	if (!stat(path, &st))
+	r = sp_plane_path(name, path);
+	if (!r && !stat(path, &st))
 		row->size_bytes = (uint64_t)st.st_blocks * 512;
-	r = sp_reader_attach(path, &reader);
+	if (!r) {
+		sp_plane_guard(path);
+		r = sp_reader_attach(path, &reader);
+	}
 	if (r) {
 		row->error = sp_cli_reason(r);
 		return;
@@ -90,11 +100,8 @@ static void age_text(uint64_t seconds, char text[24])
 /* Names come from whoever made the plane: nothing that a terminal obeys. */
 static void put_name(const char *name, int width)
 {
-	int len = 0;
+	int len = sp_put_visible(stdout, name);
 
-	for (; *name; name++, len++)
-		putchar((unsigned char)*name < ' ' || *name == 0x7f ? '?'
-								    : *name);
 	printf("%*s", width > len ? width - len : 0, "");
 }
 
@@ -110,8 +117,8 @@ static void print_row(const struct row *row, int width)
 	age_text(row->age_s, age);
 	printf("  %-9s  %7" PRIu32 "  ", row->state, row->info.pid);
 	put_name(row->info.program, 16);
-	printf("  %5s  %7" PRIu64 "  %9" PRIu64 "\n", age, row->info.nr_objects,
-	       row->size_bytes / 1024);
+	printf("  %5s  %7" PRIu64 "  %5" PRIu64 " KiB\n", age,
+	       row->info.nr_objects, row->size_bytes / 1024);
 }
 
 static void print_json_row(struct sp_json *json, const struct row *row)

@@ -2,8 +2,11 @@
 /*
  * cli/main.c - which subcommand.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/bench.h"
 #include "cli/cli.h"
@@ -60,10 +63,24 @@ static int help(int argc, char **argv)
 	return run(argv[1], 2, words);
 }
 
+/*
+ * A standard descriptor that is closed would be the next file's: the summary
+ * would be written into a plane, or a plane be read as standard input. One that
+ * can neither be read nor written takes its place, so that using it is an error.
+ */
+static bool occupy(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0 || errno != EBADF ||
+	       open("/dev/null", O_PATH) == fd || open("/", O_PATH) == fd;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 
+	if (!occupy(STDIN_FILENO) || !occupy(STDOUT_FILENO) ||
+	    !occupy(STDERR_FILENO))
+		return SP_EXIT_FAILURE; /* and nowhere to say why */
 	if (!name)
 		return sp_cli_usage("", "want a command");
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

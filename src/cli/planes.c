@@ -6,13 +6,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <statplane/plane.h>
 
 #include "cli/cli.h"
+#include "cli/visible.h"
 
 /* Also half-made files of a writer that is just creating one. */
 static int is_plane(const struct dirent *entry)
@@ -55,13 +58,51 @@ void sp_planes_free(struct sp_planes *planes)
 	*planes = (struct sp_planes){0};
 }
 
-void sp_plane_path(const char *name, char path[PATH_MAX])
+int sp_plane_path(const char *name, char path[PATH_MAX])
 {
+	int len;
+
 	if (strchr(name, '/'))
-		snprintf(path, PATH_MAX, "%s", name);
+		len = snprintf(path, PATH_MAX, "%s", name);
 	else
-		snprintf(path, PATH_MAX, "%s/%s%s", SP_PLANE_DIR,
-			 SP_PLANE_PREFIX, name);
+		len = snprintf(path, PATH_MAX, "%s/%s%s", SP_PLANE_DIR,
+			       SP_PLANE_PREFIX, name);
+	return len < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* What on_bus_error() writes, made beforehand. */
+static char bus_error[PATH_MAX + 128];
+static size_t bus_error_len;
+
+static void on_bus_error(int nr, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (info->si_code != BUS_ADRERR) {
+		signal(nr, SIG_DFL); /* it comes again when we return */
+		return;
+	}
+	if (write(STDERR_FILENO, bus_error, bus_error_len) < 0)
+		_exit(SP_EXIT_FAILURE); /* it tells as much */
+	_exit(SP_EXIT_FAILURE);
+}
+
+void sp_plane_guard(const char *path)
+{
+	struct sigaction action = {.sa_sigaction = on_bus_error,
+				   .sa_flags = SA_SIGINFO};
+	FILE *file = fmemopen(bus_error, sizeof(bus_error), "w");
+
+	if (!file)
+		return; /* without memory: the signal has its default */
+	fputs("statplane: ", file);
+	sp_put_visible(file, path);
+	fputs(": the file was truncated while it was in use, or its file "
+	      "system is full\n",
+	      file);
+	fclose(file);
+	bus_error_len = strlen(bus_error);
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGBUS, &action, NULL);
 }
 
 const char *sp_plane_state_name(enum sp_plane_state state)
@@ -99,8 +140,11 @@ static int refuse_choice(const char *command, const struct sp_planes *planes)
 	sp_cli_error("there are %zu planes; say which one with: statplane %s "
 		     "--segment NAME",
 		     planes->nr, command);
-	for (size_t i = 0; i < planes->nr; i++)
-		fprintf(stderr, "  %s\n", planes->names[i]);
+	for (size_t i = 0; i < planes->nr; i++) {
+		fputs("  ", stderr);
+		sp_put_visible(stderr, planes->names[i]);
+		fputc('\n', stderr);
+	}
 	return SP_EXIT_FAILURE;
 }
 
@@ -115,8 +159,8 @@ static int choose(const char *command, char path[PATH_MAX])
 				      strerror(-r));
 	else if (planes.nr != 1)
 		status = refuse_choice(command, &planes);
-	else
-		sp_plane_path(planes.names[0], path);
+	else if ((r = sp_plane_path(planes.names[0], path)))
+		status = sp_cli_error("%s: %s", planes.names[0], strerror(-r));
 	sp_planes_free(&planes);
 	return status;
 }
@@ -126,10 +170,11 @@ int sp_plane_attach(const char *command, const char *name, char path[PATH_MAX],
 {
 	int r;
 
-	if (name)
-		sp_plane_path(name, path);
-	else if ((r = choose(command, path)) != SP_EXIT_OK)
+	if (!name && (r = choose(command, path)) != SP_EXIT_OK)
 		return r;
+	if (name && (r = sp_plane_path(name, path)))
+		return sp_cli_error("--segment %s: %s", name, strerror(-r));
+	sp_plane_guard(path);
 	r = sp_reader_attach(path, ret_reader);
 	if (r == -ENOENT && !strchr(name ? name : "/", '/'))
 		return sp_cli_error("there is no plane '%s' (%s); "

@@ -19,8 +19,21 @@ struct sp_planes {
 int sp_planes_list(struct sp_planes *planes);
 void sp_planes_free(struct sp_planes *planes);
 
-/* A name with a slash is a path, another one stands below SP_PLANE_DIR. */
-void sp_plane_path(const char *name, char path[PATH_MAX]);
+/*
+ * A name with a slash is a path, another one stands below SP_PLANE_DIR. Return:
+ * 0; -ENAMETOOLONG.
+ */
+int sp_plane_path(const char *name, char path[PATH_MAX]);
+
+/**
+ * sp_plane_guard() - end with a message if the plane's memory goes away
+ * @path: for the message
+ *
+ * Whoever may write the file of a plane can take its bytes away under those who
+ * have mapped it; a full file system has none for the holes of a copy. Either is
+ * a SIGBUS, which ends the program by SP_EXIT_FAILURE from here on.
+ */
+void sp_plane_guard(const char *path);
 
 /* "live" and so on. */
 const char *sp_plane_state_name(enum sp_plane_state state);

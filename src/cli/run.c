@@ -87,13 +87,21 @@ static int create_plane(struct run *run)
 	int r;
 
 	if (run->options.segment) {
-		sp_plane_path(run->options.segment, run->path);
+		r = sp_plane_path(run->options.segment, run->path);
+		if (r)
+			return sp_cli_error("--segment %s: %s",
+					    run->options.segment, strerror(-r));
+		sp_plane_guard(run->path);
 		opts.path = run->path;
 	}
 	r = sp_plane_create(&opts, &run->plane);
 	if (r == -EBUSY)
 		return sp_cli_error("the plane %s is being written by another "
 				    "process; choose another --segment",
+				    run->path);
+	if (r == -EEXIST)
+		return sp_cli_error("%s is there and is no plane, or one of "
+				    "another version; choose another --segment",
 				    run->path);
 	if (r)
 		return sp_cli_error("cannot make the plane%s%s: %s",
@@ -150,6 +158,8 @@ static int create_observer(struct run *run)
 		.vlan_id = options->vlan_id,
 		.checksum = options->checksum,
 		.conns = run->conns,
+		.reasm_bytes = options->reasm_bytes,
+		.max_sockets = options->max_sockets,
 	};
 	int r = sp_observer_create(&opts, &run->observer);
 
@@ -287,15 +297,14 @@ static int run_all(struct run *run)
 
 static void tear_down(struct run *run)
 {
-	bool observed = run->observer != NULL;
-
+	/* one without counters is of no use to anybody; while it is open the
+	 * name is ours */
+	if (run->plane && *run->path && !run->observer)
+		unlink(run->path);
 	sp_observer_destroy(run->observer);
 	if (run->lane.plane)
 		sp_lane_release(&run->lane);
 	sp_plane_close(run->plane);
-	/* one without counters is of no use to anybody */
-	if (run->plane && *run->path && !observed)
-		unlink(run->path);
 	sp_input_fini(&run->input);
 	sp_run_options_fini(&run->options);
 }

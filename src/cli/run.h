@@ -38,6 +38,8 @@ struct sp_run_options {
 	uint16_t vlan_id;
 	bool forward;
 	enum sp_checksum_mode checksum;
+	uint32_t reasm_bytes; /* 0: the default */
+	uint32_t max_sockets; /* 0: the default */
 	enum sp_layout layout;
 	const char *segment;  /* NULL: anonymous */
 	const char *proc_dir; /* NULL: none */

@@ -14,9 +14,14 @@
 #include <sys/socket.h>
 
 #include "cli/cli.h"
+#include "cli/visible.h"
 
 #define DEFAULT_IFACE "eth0"
 #define DEFAULT_NETNS "host"
+
+/* The most that the observer takes. */
+#define MAX_SOCKETS     (1ul << 26)
+#define MAX_REASM_BYTES (1ul << 30)
 
 static const char help[] =
 	"usage: statplane run -r FILE... [OPTION]...\n"
@@ -51,6 +56,9 @@ static const char help[] =
 	"offload\n"
 	"                         for good (auto)\n"
 	"  --netns NAME           name of the namespace in the results (host)\n"
+	"  --max-sockets N        TCP connections to remember (65536)\n"
+	"  --reasm-bytes N        memory for reassembly, for IPv4 and for IPv6 "
+	"(4194304)\n"
 	"Output\n"
 	"  --json                 one JSON object instead of the summary\n"
 	"  --proc-dir DIR         write DIR/net/snmp and so on at the end\n"
@@ -71,7 +79,7 @@ static const char help[] =
 	"\n"
 	"Examples\n"
 	"  statplane run -r host.pcap\n"
-	"  tcpdump -w - | statplane run -r - --local 192.0.2.1/24\n"
+	"  tcpdump -U -w - | statplane run -r - --local 192.0.2.1/24\n"
 	"  statplane run -r host.pcap --proc-dir out && PROC_ROOT=out nstat "
 	"-asz\n"
 	"  statplane run -r host.pcap --segment demo; statplane show snmp\n";
@@ -90,6 +98,8 @@ enum {
 	OPT_PROC_DIR,
 	OPT_JSON,
 	OPT_NETNS,
+	OPT_MAX_SOCKETS,
+	OPT_REASM_BYTES,
 };
 
 static const struct option options_known[] = {
@@ -106,6 +116,8 @@ static const struct option options_known[] = {
 	{"proc-dir", required_argument, NULL, OPT_PROC_DIR},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"netns", required_argument, NULL, OPT_NETNS},
+	{"max-sockets", required_argument, NULL, OPT_MAX_SOCKETS},
+	{"reasm-bytes", required_argument, NULL, OPT_REASM_BYTES},
 	{"read", required_argument, NULL, 'r'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -228,25 +240,15 @@ static bool is_device_name(const char *name)
 	if (!len || len > 15 || strcmp(name, ".") == 0 ||
 	    strcmp(name, "..") == 0)
 		return false;
-	for (; *name; name++) {
-		if (*name <= ' ' || *name == '/' || *name == ':' ||
-		    *name == 0x7f)
-			return false;
-	}
-	return true;
+	return !strpbrk(name, " /:") && sp_all_visible(name);
 }
 
 static bool is_object_name(const char *name)
 {
 	size_t len = strlen(name);
 
-	if (!len || len > SP_OBJECT_NAME_MAX)
-		return false;
-	for (; *name; name++) {
-		if ((unsigned char)*name < ' ' || *name == '/' || *name == 0x7f)
-			return false;
-	}
-	return true;
+	return len && len <= SP_OBJECT_NAME_MAX && !strchr(name, '/') &&
+	       sp_all_visible(name);
 }
 
 #define usage(...) sp_cli_usage("run", __VA_ARGS__)
@@ -306,6 +308,24 @@ static int take_host(struct sp_run_options *options, int option)
 	return -1;
 }
 
+/* An option that sets a limit. What is beyond it is counted. */
+static int take_limit(struct sp_run_options *options, int option)
+{
+	const bool sockets = option == OPT_MAX_SOCKETS;
+	const unsigned long max = sockets ? MAX_SOCKETS : MAX_REASM_BYTES;
+	unsigned long number;
+
+	if (!parse_number(optarg, max, &number) || !number)
+		return usage("--%s %s: want a number from 1 to %lu",
+			     sockets ? "max-sockets" : "reasm-bytes", optarg,
+			     max);
+	if (sockets)
+		options->max_sockets = (uint32_t)number;
+	else
+		options->reasm_bytes = (uint32_t)number;
+	return -1;
+}
+
 /* Any other option. */
 static int take_other(struct sp_run_options *options, int option)
 {
@@ -334,7 +354,7 @@ static int take_other(struct sp_run_options *options, int option)
 	case OPT_NETNS:
 		if (!is_object_name(optarg))
 			return usage("--netns %s: want 1 to %d characters "
-				     "without '/'",
+				     "without '/' and control characters",
 				     optarg, SP_OBJECT_NAME_MAX);
 		options->netns = optarg;
 		break;
@@ -353,10 +373,12 @@ static int take(struct sp_run_options *options, int option, char **argv)
 {
 	switch (option) {
 	case 'r':
+		if (!*optarg)
+			return usage("-r: want a file");
 		options->paths[options->nr_paths++] = optarg;
 		return -1;
 	case 1: /* no option: more files, once there was -r */
-		if (!options->nr_paths)
+		if (!options->nr_paths || !*optarg)
 			return usage("'%s' is no option; captures follow -r",
 				     optarg);
 		options->paths[options->nr_paths++] = optarg;
@@ -372,6 +394,9 @@ static int take(struct sp_run_options *options, int option, char **argv)
 	case OPT_VLAN:
 	case OPT_FORWARD:
 		return take_host(options, option);
+	case OPT_MAX_SOCKETS:
+	case OPT_REASM_BYTES:
+		return take_limit(options, option);
 	default:
 		return take_other(options, option);
 	}

@@ -10,8 +10,11 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "cli/visible.h"
 
 static bool line_marked;
 
@@ -27,16 +30,29 @@ void sp_cli_wipe_line(void)
 	line_marked = false;
 }
 
+/* "statplane: ..." in one line, whatever is in it. */
+static void say(const char *format, va_list args)
+{
+	char *text;
+
+	sp_cli_wipe_line();
+	fputs("statplane: ", stderr);
+	if (vasprintf(&text, format, args) < 0) {
+		fputs("no memory for a message", stderr);
+	} else {
+		sp_put_visible(stderr, text);
+		free(text);
+	}
+	fputc('\n', stderr);
+}
+
 int sp_cli_error(const char *format, ...)
 {
 	va_list args;
 
-	sp_cli_wipe_line();
-	fputs("statplane: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	say(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 	return SP_EXIT_FAILURE;
 }
 
@@ -44,12 +60,10 @@ int sp_cli_usage(const char *command, const char *format, ...)
 {
 	va_list args;
 
-	sp_cli_wipe_line();
-	fputs("statplane: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	say(format, args);
 	va_end(args);
-	fprintf(stderr, "\nTry 'statplane%s%s --help'.\n", *command ? " " : "",
+	fprintf(stderr, "Try 'statplane%s%s --help'.\n", *command ? " " : "",
 		command);
 	return SP_EXIT_USAGE;
 }

@@ -9,11 +9,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <statplane/render.h>
 
 #include "cli/json.h"
 #include "cli/planes.h"
+#include "cli/visible.h"
 
 static const char help[] =
 	"usage: statplane show NAME [OPTION]...\n"
@@ -77,9 +79,13 @@ static int take(struct options *options, int option, char **argv)
 {
 	switch (option) {
 	case OPT_SEGMENT:
+		if (!*optarg)
+			return usage("--segment: want a name or a path");
 		options->segment = optarg;
 		return -1;
 	case OPT_NETNS:
+		if (!*optarg)
+			return usage("--netns: want a name");
 		options->netns = optarg;
 		return -1;
 	case OPT_LAYOUT:
@@ -116,12 +122,30 @@ static int parse(struct options *options, int argc, char **argv)
 		return usage("'%s' is too much: one name at a time",
 			     argv[optind + 1]);
 	options->name = argv[optind];
-	if (options->list ? options->name != NULL : options->name == NULL)
+	if (options->list ? options->name != NULL
+			  : !options->name || !*options->name)
 		return usage("want either a name or --list");
 	if (options->json && options->name &&
 	    strcmp(options->name, "metrics") == 0)
 		return usage("metrics are OpenMetrics text, not JSON");
 	return -1;
+}
+
+/* A terminal obeys some of the bytes that names and help texts may hold. */
+static int write_terminal(void *ctx, const char *text, size_t len)
+{
+	return sp_put_visible_lines(ctx, text, len);
+}
+
+static sp_render_write_fn *writer(void)
+{
+	return isatty(STDOUT_FILENO) ? write_terminal : sp_cli_write;
+}
+
+static void put_line(const char *name)
+{
+	writer()(stdout, name, strlen(name));
+	putchar('\n');
 }
 
 static int list(struct sp_render *render, bool json)
@@ -138,7 +162,7 @@ static int list(struct sp_render *render, bool json)
 		if (json)
 			sp_json_string(&out, NULL, name);
 		else
-			puts(name);
+			put_line(name);
 	}
 	if (json) {
 		sp_json_close(&out, '[');
@@ -154,8 +178,8 @@ static int render_name(struct sp_render *render, const struct options *options,
 		       const char *name)
 {
 	return options->json
-		       ? sp_render_file_json(render, name, sp_cli_write, stdout)
-		       : sp_render_file(render, name, sp_cli_write, stdout);
+		       ? sp_render_file_json(render, name, writer(), stdout)
+		       : sp_render_file(render, name, writer(), stdout);
 }
 
 /* With net/ before it, if it needs that. */
@@ -164,7 +188,7 @@ static int render_file(struct sp_render *render, const struct options *options)
 	char name[SP_RENDER_NAME_MAX];
 
 	if (strcmp(options->name, "metrics") == 0)
-		return sp_render_openmetrics(render, sp_cli_write, stdout);
+		return sp_render_openmetrics(render, writer(), stdout);
 	if (strncmp(options->name, "net/", 4) == 0)
 		return render_name(render, options, options->name);
 	if (snprintf(name, sizeof(name), "net/%s", options->name) >=

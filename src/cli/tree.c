@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * cli/tree.c - the files of a plane as a directory that tools take for /proc.
+ *
+ * All texts are written beside their places, then all are renamed. A lock on the
+ * directory keeps another run from doing so meanwhile: the files are always those
+ * of one run, and what a killed one left is in nobody's way.
  */
 #include "cli/tree.h"
 
@@ -9,12 +13,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
 #define TEMPORARY_MAX (SP_RENDER_NAME_MAX + 16)
+
+/* Writing a tree takes milliseconds. */
+#define LOCK_TRIES    500
+#define LOCK_PAUSE_NS 20000000
 
 /* A directory; one that is there already is fine. Return: 0, -errno. */
 static int make_directory(int dir, const char *name)
@@ -44,14 +54,39 @@ static int open_root(const char *path)
 	return dir < 0 ? -errno : dir;
 }
 
-/* net/.snmp.1234: hidden, and not that of another run into the same place. */
+/* net/.snmp.new: hidden. */
 static void temporary_name(const char *name, char temporary[TEMPORARY_MAX])
 {
 	const char *slash = strrchr(name, '/');
 	int parent = slash ? (int)(slash + 1 - name) : 0;
 
-	snprintf(temporary, TEMPORARY_MAX, "%.*s.%s.%d", parent, name,
-		 name + parent, getpid());
+	snprintf(temporary, TEMPORARY_MAX, "%.*s.%s.new", parent, name,
+		 name + parent);
+}
+
+/* Whatever has the name is not followed or written into. Return: a
+ * descriptor, -errno. */
+static int create(int dir, const char *name)
+{
+	int fd;
+
+	unlinkat(dir, name, 0);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Held until @dir is closed. Return: 0, also where there are no locks; -EBUSY.
+ */
+static int lock(int dir)
+{
+	const struct timespec pause = {0, LOCK_PAUSE_NS};
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (!flock(dir, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	return -EBUSY;
 }
 
 /* Access rights do not tell, least of all to root. Return: 0, -errno. */
@@ -60,11 +95,10 @@ static int try_to_write(int dir)
 	char name[TEMPORARY_MAX];
 	int fd;
 
-	temporary_name("net/try", name);
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-		    0666);
+	snprintf(name, sizeof(name), "net/.try.%d", getpid());
+	fd = create(dir, name);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	close(fd);
 	return unlinkat(dir, name, 0) ? -errno : 0;
 }
@@ -114,11 +148,9 @@ static int write_temporary(struct sp_render *render, int dir, const char *name)
 	if (r)
 		return r;
 	temporary_name(name, temporary);
-	fd = openat(dir, temporary,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0666);
+	fd = create(dir, temporary);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	file = fdopen(fd, "w");
 	if (!file) {
 		close(fd);
@@ -175,7 +207,9 @@ int sp_tree_write(struct sp_render *render, const char *path)
 
 	if (dir < 0)
 		return refuse(path, "", dir);
-	r = write_all(render, dir, name);
+	r = lock(dir);
+	if (!r)
+		r = write_all(render, dir, name);
 	close(dir);
 	return r ? refuse(path, name, r) : SP_EXIT_OK;
 }

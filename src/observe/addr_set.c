@@ -7,23 +7,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/hash.h"
-
 int addr_set_init(struct addr_set *set, size_t nr)
 {
-	struct sp_hash_key key;
 	uint32_t slots = 16;
 
 	while (slots < 2 * nr)
 		slots *= 2;
-	sp_hash_key_init(&key);
 	*set = (struct addr_set){
-		.hash_key = key.k0,
 		.mask = slots - 1,
 		.marks = calloc(slots, sizeof(set->marks[0])),
 		.keys = calloc(slots, sizeof(set->keys[0])),
 		.values = calloc(slots, sizeof(set->values[0])),
 	};
+	sp_hash_key_init(&set->hash_key);
 	if (set->marks && set->keys && set->values)
 		return 0;
 	addr_set_fini(set);

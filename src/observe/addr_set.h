@@ -13,12 +13,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 struct addr_key {
 	uint64_t lo, hi; /* as in memory; hi is 0 for IPv4 */
 };
 
 struct addr_set {
-	uint64_t hash_key;
+	struct sp_hash_key hash_key;
 	uint32_t mask;
 	uint8_t *marks; /* 0: free slot */
 	struct addr_key *keys;
@@ -48,10 +50,14 @@ static inline struct addr_key addr_key6(const uint8_t *addr)
 static inline uint32_t addr_set_home(const struct addr_set *set,
 				     struct addr_key key)
 {
-	uint64_t x = (key.lo ^ set->hash_key) + key.hi * 0x9e3779b97f4a7c15ull;
+	unsigned __int128 x = (unsigned __int128)(key.lo ^ set->hash_key.k0) *
+			      (key.hi ^ set->hash_key.k1);
 
-	x *= 0xff51afd7ed558ccdull;
-	return (uint32_t)(x >> 32) & set->mask;
+	uint64_t y = (uint64_t)x ^ (uint64_t)(x >> 64);
+
+	/* The product alone leaves neighbours at equal distances. */
+	y = (y ^ y >> 32) * 0xff51afd7ed558ccdull;
+	return (uint32_t)(y >> 32) & set->mask;
 }
 
 /* The slot of @key, or the free one where it would go. */

@@ -77,7 +77,7 @@ static struct station *meet(struct evidence *evidence, const uint8_t *mac)
 		return station;
 	if (evidence->nr_stations == LOAD_LIMIT(EVIDENCE_STATIONS))
 		return NULL;
-	evidence->nr_stations++;
+	station->order = ++evidence->nr_stations;
 	memcpy(station->mac, mac, 6);
 	station->used = true;
 	return station;
@@ -285,7 +285,8 @@ static void see_ends(struct evidence *evidence, const struct sight *sight)
 	evidence->nr_marked += direction != SP_DIRECTION_UNKNOWN;
 	if (direction != SP_DIRECTION_IN)
 		see_end(evidence, sight, sight->src, true);
-	if (direction != SP_DIRECTION_OUT && !sight->link->group_dst)
+	if (direction != SP_DIRECTION_OUT && !sight->link->group_dst &&
+	    memcmp(sight->src, sight->dst, addr_len_of(sight->family)) != 0)
 		see_end(evidence, sight, sight->dst, false);
 }
 

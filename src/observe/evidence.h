@@ -30,6 +30,7 @@ struct station {
 	bool used;
 	bool many; /* more addresses than are kept */
 	uint16_t nr_claims;
+	uint32_t order;      /* of appearance, from 1 */
 	uint64_t nr_unicast; /* unicast frames that it took part in */
 	uint64_t nr_marked;  /* frames marked as sent by it or received by it */
 	uint64_t

@@ -70,15 +70,25 @@ enum { /* ICMPv6 */
 	NO_ADDRESS6 = 3,
 };
 
+struct fate_slot {
+	uint64_t name; /* of the destination */
+	uint8_t fate;
+};
+
+/*
+ * Cuts and fates stand where a hash puts them that everybody may know, and newer
+ * ones replace older ones: so the same frames give the same figures in every
+ * run, and who aims at a slot makes a guess worse, no more.
+ */
+static const struct sp_hash_key PUBLIC_KEY = {1, 2};
+
 struct forward {
-	struct sp_hash_key key;
 	struct pending *waiting;
-	uint64_t nr_left;        /* by the device that they came by */
-	uint64_t nr_vanished;    /* silently, to an unknown fate */
-	bool saw_own_source;     /* a packet came from the router itself */
-	uint64_t cuts[NR_CUTS];  /* names of datagrams being cut; newer ones
-				 * replace older ones */
-	uint8_t fates[NR_FATES]; /* by a hash of the destination */
+	uint64_t nr_left;       /* by the device that they came by */
+	uint64_t nr_vanished;   /* silently, to an unknown fate */
+	bool saw_own_source;    /* a packet came from the router itself */
+	uint64_t cuts[NR_CUTS]; /* names of datagrams being cut */
+	struct fate_slot fates[NR_FATES];
 };
 
 static void count_forwarded(struct sp_observer *o, bool ipv6)
@@ -132,9 +142,16 @@ static void settle_unknown(struct sp_observer *o,
 		count_forwarded(o, entry->kind & KIND_IPV6);
 }
 
+static enum fate fate_of(const struct forward *forward, uint64_t name)
+{
+	const struct fate_slot *slot = &forward->fates[name % NR_FATES];
+
+	return slot->name == name ? (enum fate)slot->fate : FATE_UNKNOWN;
+}
+
 static void settle(struct sp_observer *o, const struct pending_entry *entry)
 {
-	enum fate fate = (enum fate)o->forward->fates[entry->note];
+	enum fate fate = fate_of(o->forward, entry->note);
 
 	if (fate == FATE_NO_ROUTE ||
 	    (fate == FATE_REFUSED && entry->kind & KIND_IPV6))
@@ -152,7 +169,6 @@ int forward_create(struct forward **ret_forward)
 
 	if (!forward)
 		return -ENOMEM;
-	sp_hash_key_init(&forward->key);
 	err = pending_create(WAIT_NS, settle, &forward->waiting);
 	if (err) {
 		free(forward);
@@ -214,10 +230,9 @@ static uint64_t flow6(const struct forward *forward, const uint8_t *ip,
 			    forward6_tag(ip, cap_len));
 }
 
-static uint32_t fate_of(const struct forward *forward, const uint8_t *dst,
-			bool ipv6)
+static uint64_t name_of(const uint8_t *dst, bool ipv6)
 {
-	return flow_hash(&forward->key, dst, dst, ipv6, 0) % NR_FATES;
+	return flow_hash(&PUBLIC_KEY, dst, dst, ipv6, 0);
 }
 
 void forward4_input(struct sp_observer *o, const struct packet *packet)
@@ -231,7 +246,7 @@ void forward4_input(struct sp_observer *o, const struct packet *packet)
 	if (!packet->to_host)
 		return;
 	entry.flow = flow4(o->forward, ip);
-	entry.note = fate_of(o->forward, ip + 16, false);
+	entry.note = name_of(ip + 16, false);
 	pending_add(o, o->forward->waiting, &entry);
 }
 
@@ -263,14 +278,15 @@ void forward6_input(struct sp_observer *o, const struct packet *packet)
 	entry.kind |= is_scoped(ip + 8) ? KIND_SCOPED : 0;
 	o->forward->saw_own_source |= is_own_source6(o, ip);
 	entry.flow = flow6(o->forward, ip, packet->cap_len);
-	entry.note = fate_of(o->forward, ip + 24, true);
+	entry.note = name_of(ip + 24, true);
 	pending_add(o, o->forward->waiting, &entry);
 }
 
 static void decide(struct forward *forward, struct pending_entry *entry,
 		   enum fate fate)
 {
-	forward->fates[entry->note] = (uint8_t)fate;
+	forward->fates[entry->note % NR_FATES] =
+		(struct fate_slot){entry->note, (uint8_t)fate};
 	forward->nr_left += fate == FATE_LEFT;
 	entry->flow = 0;
 }
@@ -278,7 +294,7 @@ static void decide(struct forward *forward, struct pending_entry *entry,
 static uint64_t *cut_of(struct forward *forward, const uint8_t *ip,
 			uint64_t *ret_name)
 {
-	*ret_name = flow_hash(&forward->key, ip + 12, ip + 16, false,
+	*ret_name = flow_hash(&PUBLIC_KEY, ip + 12, ip + 16, false,
 			      tag4(ip) & 0xffffffff);
 	return &forward->cuts[*ret_name % NR_CUTS];
 }
@@ -352,7 +368,7 @@ static void no_neighbour(struct sp_observer *o, struct pending_entry *entry,
 {
 	count_forwarded(o, ipv6);
 	count_sent(o, ipv6, entry->len);
-	decide(o->forward, entry, FATE_UNKNOWN);
+	entry->flow = 0;
 }
 
 static void unreachable4(struct sp_observer *o, struct pending_entry *entry,
@@ -361,7 +377,7 @@ static void unreachable4(struct sp_observer *o, struct pending_entry *entry,
 	switch (code) {
 	case TOO_BIG:
 		count_forwarded(o, false);
-		decide(o->forward, entry, FATE_LEFT);
+		entry->flow = 0; /* by which device it would have left? */
 		break;
 	case NO_NETWORK:
 		count_no_route(o, false);
@@ -427,7 +443,7 @@ void forward6_error(struct sp_observer *o, uint8_t type, uint8_t code,
 		return;
 	if (type == TOO_BIG6) {
 		count_forwarded(o, true);
-		decide(o->forward, entry, FATE_LEFT);
+		entry->flow = 0;
 	} else if (type == UNREACHABLE6) {
 		unreachable6(o, entry, code);
 	}

@@ -185,10 +185,10 @@ bool host_change_group(struct host *host, enum host_change change,
 }
 
 /* The last address of the prefix, or with @last false the first one. */
-static void prefix_end(uint8_t *addr, size_t len, unsigned prefix_len,
+static void prefix_end(uint8_t *addr, unsigned len, unsigned prefix_len,
 		       bool last)
 {
-	for (size_t i = 0; i < len; i++) {
+	for (unsigned i = 0; i < len; i++) {
 		unsigned bits = prefix_len > 8 * i ? prefix_len - 8 * i : 0;
 		uint8_t host_bits = bits >= 8 ? 0 : 0xff >> bits;
 

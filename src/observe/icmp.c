@@ -8,7 +8,7 @@
  */
 #include "observe/forward.h"
 #include "observe/observer.h"
-#include "observe/sockets.h"
+#include "observe/ports.h"
 #include "observe/tcp.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
@@ -82,7 +82,7 @@ static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 
 	if (protocol == SP_PROTO_TCP)
 		return tcp_exists(o, &end);
-	return udp_port_known(o->sockets,
+	return udp_port_known(o->ports,
 			      UDP_SPACE(false, protocol == SP_PROTO_UDPLITE),
 			      end.local_port);
 }
@@ -100,8 +100,8 @@ static bool is_looked_at(uint8_t type, uint8_t code)
 	return type != TIME_EXCEEDED || code != REASSEMBLY_CODE;
 }
 
-static bool is_bad_quote(const struct sp_observer *o,
-			 const struct payload *payload, uint8_t type)
+static bool is_bad_quote(struct sp_observer *o, const struct payload *payload,
+			 uint8_t type)
 {
 	struct quote quote = quote_of(payload);
 	uint32_t header_len;
@@ -122,7 +122,7 @@ static bool is_bad_quote(const struct sp_observer *o,
 	return !has_socket(o, &quote);
 }
 
-static bool is_fault(const struct sp_observer *o, const struct payload *payload)
+static bool is_fault(struct sp_observer *o, const struct payload *payload)
 {
 	uint8_t type = payload->data[0];
 

@@ -7,7 +7,7 @@
  */
 #include "observe/forward.h"
 #include "observe/observer.h"
-#include "observe/sockets.h"
+#include "observe/ports.h"
 #include "observe/tcp.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
@@ -97,7 +97,7 @@ static bool is_udp(uint8_t protocol)
 }
 
 /* Does the host have a socket for a packet that it is said to have sent? */
-static bool has_socket(const struct sp_observer *o, const struct quote *quote)
+static bool has_socket(struct sp_observer *o, const struct quote *quote)
 {
 	struct tcp_end end = end_of(quote);
 
@@ -106,8 +106,7 @@ static bool has_socket(const struct sp_observer *o, const struct quote *quote)
 	if (!is_udp(quote->protocol)) /* nobody asks */
 		return true;
 	return udp_port_known(
-		o->sockets,
-		UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE),
+		o->ports, UDP_SPACE(true, quote->protocol == SP_PROTO_UDPLITE),
 		end.local_port);
 }
 

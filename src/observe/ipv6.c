@@ -1,33 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * observe/ipv6.c - IPv6, received and sent.
+ * observe/ipv6.c - IPv6, received.
  *
  * A received packet is a chain of headers; the walk stands on one of them, and
  * reassembly puts a whole datagram in the place of the fragment.
  *
  * Rules: net/ipv6/ip6_input.c (ip6_rcv_core, ip6_mc_input,
  * ip6_protocol_deliver_rcu), net/ipv6/route.c (ip6_pkt_drop),
- * net/ipv6/exthdrs.c, net/ipv6/reassembly.c, net/ipv6/ip6_output.c.
+ * net/ipv6/exthdrs.c, net/ipv6/reassembly.c.
  */
 #include "observe/forward.h"
-#include "observe/host.h"
-#include "observe/observer.h"
+#include "observe/ip.h"
 #include "observe/pending.h"
-#include "packet/ip.h"
 
-#define HEADER_LEN   40u
-#define PROTO_PIM    103 /* multicast routing takes it */
-#define FRAGMENT_LEN 8u
-#define MAX_PAYLOAD  65535u
-#define MORE         0x0001
-#define OFFSET_MASK  0xfff8
-
-enum mld_type {
-	MLD_QUERY = 130,
-	MLD_REPORT_V1 = 131,
-	MLD_DONE = 132,
-	MLD_REPORT_V2 = 143,
-};
+#define PROTO_PIM 103 /* multicast routing takes it */
 
 /* Routing headers that the kernel drops without a count unless they are
  * enabled: RPL (RFC 6554) and segment routing (RFC 8754). */
@@ -51,22 +37,6 @@ enum step {
 	STEP_ON,   /* the walk stands on the next header */
 	STEP_DONE, /* the packet is counted, or held */
 };
-
-static void count_ecn(struct sp_observer *o, const uint8_t *ip)
-{
-	/* The four counters stand in the order of the two bits. */
-	size_t off = (ip[1] >> 4 & 3) * sizeof(uint64_t);
-
-	cell_add(o->net, SP_NET_CELL(ip6, InNoECTPkts) + off, 1);
-	cell_add(o->dev, SP_NETDEV_CELL(ip6, InNoECTPkts) + off, 1);
-}
-
-static void trim(struct packet *packet, uint32_t len)
-{
-	packet->len = len;
-	if (packet->cap_len > len)
-		packet->cap_len = len;
-}
 
 /* RFC 4291 2.5.3, 2.7 and its erratum 3480. */
 static bool are_addresses_good(const uint8_t *ip)
@@ -160,9 +130,8 @@ static bool is_head_cut(const struct packet *packet)
 	const uint8_t *ip = packet->data;
 	uint8_t nexthdr = ip[6];
 	bool is_later;
-	long off = sp_ipv6_skip_headers(ip + HEADER_LEN,
-					packet->cap_len - HEADER_LEN, &nexthdr,
-					&is_later);
+	long off = sp_ipv6_skip_headers(
+		ip + IPV6_LEN, packet->cap_len - IPV6_LEN, &nexthdr, &is_later);
 
 	if (off < 0 || is_later)
 		return false;
@@ -178,7 +147,7 @@ static bool is_head_cut(const struct packet *packet)
 		off += 1;
 		break;
 	}
-	return (uint32_t)off > packet->len - HEADER_LEN;
+	return (uint32_t)off > packet->len - IPV6_LEN;
 }
 
 static void count_fragment(struct sp_observer *o,
@@ -237,13 +206,13 @@ static struct sp_fragment fragment_of(const struct sp_observer *o,
 		.id = sp_get_be32(walk->data + 4),
 		.protocol = walk->data[0],
 		.ecn = ip[1] >> 4 & 3,
-		.more = field & MORE,
-		.off = field & OFFSET_MASK,
-		.len = walk->len - FRAGMENT_LEN,
-		.cap_len = walk->cap_len - FRAGMENT_LEN,
-		.data = walk->data + FRAGMENT_LEN,
+		.more = field & IPV6_MORE,
+		.off = field & IPV6_OFFSET_MASK,
+		.len = walk->len - IPV6_FRAGMENT_LEN,
+		.cap_len = walk->cap_len - IPV6_FRAGMENT_LEN,
+		.data = walk->data + IPV6_FRAGMENT_LEN,
 		.time_ns = o->now_ns,
-		.head_len = (uint32_t)(walk->data - ip) - HEADER_LEN,
+		.head_len = (uint32_t)(walk->data - ip) - IPV6_LEN,
 	};
 }
 
@@ -257,11 +226,11 @@ static enum step step_fragment(struct sp_observer *o, struct walk *walk)
 		return STEP_DONE;
 	}
 	NET6_INC(o, ip6, ReasmReqds);
-	if (!sp_get_be16(packet->data + 4) || walk->len < FRAGMENT_LEN) {
+	if (!sp_get_be16(packet->data + 4) || walk->len < IPV6_FRAGMENT_LEN) {
 		NET6_INC(o, ip6, InHdrErrors);
 		return STEP_DONE;
 	}
-	if (walk->cap_len < FRAGMENT_LEN) {
+	if (walk->cap_len < IPV6_FRAGMENT_LEN) {
 		o->stats.nr_unchecked++;
 		return STEP_DONE;
 	}
@@ -269,14 +238,14 @@ static enum step step_fragment(struct sp_observer *o, struct walk *walk)
 	if (!fragment.off && !fragment.more) { /* RFC 6946 */
 		NET6_INC(o, ip6, ReasmOKs);
 		walk->reassembled = true;
-		walk_over(walk, FRAGMENT_LEN);
+		walk_over(walk, IPV6_FRAGMENT_LEN);
 		return STEP_ON;
 	}
 	if (is_head_cut(packet)) {
 		NET6_INC(o, ip6, InHdrErrors);
 		return STEP_DONE;
 	}
-	if (fragment.off + fragment.len > MAX_PAYLOAD ||
+	if (fragment.off + fragment.len > IP_MAX_PAYLOAD ||
 	    (fragment.more && fragment.len % 8))
 		return refuse_fragment(o, &fragment);
 	return reassemble(o, walk, &fragment);
@@ -387,9 +356,9 @@ static enum step walk_start(struct sp_observer *o, const struct packet *packet,
 {
 	*ret_walk = (struct walk){
 		.packet = packet,
-		.data = packet->data + HEADER_LEN,
-		.cap_len = packet->cap_len - HEADER_LEN,
-		.len = packet->len - HEADER_LEN,
+		.data = packet->data + IPV6_LEN,
+		.cap_len = packet->cap_len - IPV6_LEN,
+		.len = packet->len - IPV6_LEN,
 		.nexthdr = packet->data[6],
 		.multicast = is_multicast6(packet->data + 24),
 	};
@@ -478,13 +447,13 @@ static bool is_header_good(struct sp_observer *o, struct packet *packet)
 		return true;
 	/* Super-packets of TCP above 64 KiB never were on a wire (BIG TCP). */
 	if (!payload_len && ip[6] == SP_PROTO_TCP &&
-	    packet->len > HEADER_LEN + MAX_PAYLOAD)
+	    packet->len > IPV6_LEN + IP_MAX_PAYLOAD)
 		return true;
-	if (payload_len + HEADER_LEN > packet->len) {
+	if (payload_len + IPV6_LEN > packet->len) {
 		NET6_INC(o, ip6, InTruncatedPkts);
 		return false;
 	}
-	trim(packet, payload_len + HEADER_LEN);
+	packet_trim(packet, payload_len + IPV6_LEN);
 	return true;
 }
 
@@ -494,158 +463,18 @@ void ipv6_input(struct sp_observer *o, struct packet *packet)
 
 	NET6_INC(o, ip6, InReceives);
 	NET6_ADD(o, ip6, InOctets, packet->len);
-	if (packet->len < HEADER_LEN ||
+	if (packet->len < IPV6_LEN ||
 	    (packet->cap_len && packet->data[0] >> 4 != 6)) {
 		NET6_INC(o, ip6, InHdrErrors);
 		return;
 	}
-	if (packet->cap_len < HEADER_LEN) {
+	if (packet->cap_len < IPV6_LEN) {
 		o->stats.nr_unchecked++;
 		return;
 	}
-	count_ecn(o, packet->data);
+	ipv6_count_ecn(o, packet->data);
 	if (!is_header_good(o, packet))
 		return;
 	if (walk_start(o, packet, &walk) == STEP_ON)
 		route_input(o, &walk);
-}
-
-/*
- * Output. The headers that the host writes are taken to be sound.
- */
-
-/* Moves the walk to the upper-layer header, or to the data of a later fragment.
- * Return: the fragment field (offset and M), 0 for a whole datagram. */
-static uint16_t walk_output(struct walk *walk)
-{
-	uint16_t field = 0;
-
-	for (;;) {
-		uint32_t len = 8;
-
-		switch (walk->nexthdr) {
-		case SP_PROTO_HOPOPTS:
-		case SP_PROTO_DSTOPTS:
-		case SP_PROTO_ROUTING:
-			len = header_len_at(walk, walk->cap_len);
-			break;
-		case SP_PROTO_FRAGMENT:
-			if (walk->cap_len >= FRAGMENT_LEN)
-				field = sp_get_be16(walk->data + 2) &
-					(OFFSET_MASK | MORE);
-			break;
-		default:
-			return field;
-		}
-		if (!len || walk->cap_len < len) {
-			walk->nexthdr = SP_PROTO_NONE;
-			return field;
-		}
-		walk_over(walk, len);
-		if (field & OFFSET_MASK)
-			return field;
-	}
-}
-
-static void transport_output(struct sp_observer *o,
-			     const struct payload *payload)
-{
-	switch (payload->protocol) {
-	case SP_PROTO_TCP:
-		tcp_output(o, payload);
-		break;
-	case SP_PROTO_UDP:
-	case SP_PROTO_UDPLITE:
-		udp_output(o, payload);
-		break;
-	case SP_PROTO_ICMPV6:
-		icmp6_output(o, payload);
-		break;
-	}
-}
-
-/*
- * The socket that sends MLD reports hears them (ndisc's does not); a report of
- * version 1 goes to the group itself. The copy comes in with its route found
- * already, so that InMcastPkts does not see it.
- */
-static void loop_back(struct sp_observer *o, const struct packet *packet,
-		      const struct payload *sent)
-{
-	struct payload payload = *sent;
-
-	if (!payload.cap_len ||
-	    (payload.data[0] != MLD_REPORT_V1 && payload.data[0] != MLD_DONE))
-		return;
-	if (!host_in_group6(o->host, packet->data + 24))
-		return;
-	payload.looped = true;
-	NET_INC(o, softnet, processed);
-	NET6_INC(o, ip6, InReceives);
-	NET6_ADD(o, ip6, InOctets, packet->len);
-	count_ecn(o, packet->data);
-	NET6_INC(o, ip6, InDelivers);
-	icmp6_input(o, &payload);
-}
-
-static void output_own(struct sp_observer *o, const struct packet *packet)
-{
-	struct walk walk = {
-		.data = packet->data + HEADER_LEN,
-		.cap_len = packet->cap_len - HEADER_LEN,
-		.len = packet->len - HEADER_LEN,
-		.nexthdr = packet->data[6],
-	};
-	uint16_t field = walk_output(&walk);
-	struct payload payload = {
-		.addrs = packet->data + 8,
-		.data = walk.data,
-		.cap_len = walk.cap_len,
-		.len = walk.len,
-		.protocol = walk.nexthdr,
-		.ipv6 = true,
-		.group = is_multicast6(packet->data + 24),
-		.first_of_many = field,
-	};
-
-	if (field)
-		NET6_INC(o, ip6, FragCreates);
-	if (field & OFFSET_MASK)
-		return;
-	if (field)
-		NET6_INC(o, ip6, FragOKs);
-	NET6_INC(o, ip6, OutRequests);
-	transport_output(o, &payload);
-	if (payload.protocol == SP_PROTO_ICMPV6)
-		loop_back(o, packet, &payload);
-}
-
-static void count_output(struct sp_observer *o, uint32_t len, bool multicast)
-{
-	NET6_INC(o, ip6, OutTransmits);
-	NET6_ADD(o, ip6, OutOctets, len);
-	if (multicast) {
-		NET6_INC(o, ip6, OutMcastPkts);
-		NET6_ADD(o, ip6, OutMcastOctets, len);
-	}
-}
-
-void ipv6_output(struct sp_observer *o, struct packet *packet)
-{
-	const uint8_t *ip = packet->data;
-	uint32_t payload_len;
-
-	if (packet->cap_len < HEADER_LEN) {
-		/* Nothing to go by but that it left. */
-		count_output(o, packet->len, false);
-		NET6_INC(o, ip6, OutRequests);
-		return;
-	}
-	payload_len = sp_get_be16(ip + 4);
-	if (payload_len && payload_len + HEADER_LEN <= packet->len)
-		trim(packet, payload_len + HEADER_LEN);
-	count_output(o, packet->len, is_multicast6(ip + 24));
-	if (o->forward && forward6_output(o, packet))
-		return;
-	output_own(o, packet);
 }

@@ -9,12 +9,16 @@
  *	of equals: one that sends checksums which its device has yet to fill in
  *	of equals: one that sends for itself, not for others (the far end of a
  *	           client's capture is a router)
+ *	of equals: one of which an address is known
  *	of equals: one that answers more
  *	of equals: the one that the first unicast frame was for
+ *	of equals: the one that was seen first
  *
  * Its addresses: what ARP and neighbour discovery claim for it, what it sends
  * multicasts from, and every source of its packets whose time to live is fresh
- * and that no other station sends fresher. What else it sends, it passes on.
+ * and that no other station sends fresher. What else it sends, it passes on. If
+ * that leaves a host without any address, all of its sources are its own: there
+ * are programs that choose a time to live of their own.
  */
 #include <statplane/observe.h>
 
@@ -159,6 +163,23 @@ static uint64_t for_itself(const struct evidence *evidence, int station)
 	return !is_router(evidence, station);
 }
 
+/* 2: an address is surely its own; 1: it sends, at least. */
+static uint64_t with_address(const struct evidence *evidence, int station)
+{
+	uint64_t best = 0;
+
+	for (size_t i = 0; i < EVIDENCE_CLAIMS; i++) {
+		const struct claim *claim = &evidence->claims[i];
+
+		if (!claim->order || claim->station != station)
+			continue;
+		if (is_own(evidence, claim))
+			return 2;
+		best = 1;
+	}
+	return best;
+}
+
 static uint64_t how_often_answered(const struct evidence *evidence, int station)
 {
 	return evidence->stations[station].nr_answers;
@@ -167,6 +188,11 @@ static uint64_t how_often_answered(const struct evidence *evidence, int station)
 static uint64_t asked_first(const struct evidence *evidence, int station)
 {
 	return evidence->first_asked == station;
+}
+
+static uint64_t seen_first(const struct evidence *evidence, int station)
+{
+	return UINT32_MAX - evidence->stations[station].order;
 }
 
 static void ask(struct choice *choice, question *answer_of)
@@ -197,7 +223,8 @@ static void choose_among_all(struct choice *choice,
 			choice->left[choice->nr_left++] = i;
 }
 
-/* Return: the station, or -1. @ret_why: what decided. */
+/* Return: the station, or -1. @ret_why: what decided, NULL: only that it took
+ * part in the most unicast frames. */
 static int choose(struct choice *choice, const struct evidence *evidence,
 		  const char **ret_why)
 {
@@ -205,27 +232,30 @@ static int choose(struct choice *choice, const struct evidence *evidence,
 		question *question;
 		const char *why;
 	} questions[] = {
-		{how_often, "took part in the most unicast frames"},
+		{how_often, NULL},
 		{how_often_unfilled,
-		 "sends checksums that its device has yet to fill in"},
-		{for_itself, "sends for itself, the other end for others"},
-		{how_often_answered, "answers more than the other end"},
+		 "it sends checksums that its device has yet to fill in"},
+		{for_itself, "it sends for itself, not for others"},
+		{with_address, "its address is known"},
+		{how_often_answered, "it answers the most"},
 		{asked_first, "the first unicast frame was for it"},
+		{seen_first, "it was seen first"},
 	};
 
+	*ret_why = NULL;
 	choose_among_all(choice, evidence);
 	if (!choice->nr_left)
 		return -1;
 	if (evidence->nr_marked) {
 		ask(choice, how_often_marked);
-		*ret_why = "frames are marked as sent and received by it";
+		ask(choice, seen_first);
 		return choice->left[0];
 	}
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
 		size_t before = choice->nr_left;
 
 		ask(choice, questions[i].question);
-		if (!i || choice->nr_left < before)
+		if (choice->nr_left < before)
 			*ret_why = questions[i].why;
 		if (choice->nr_left == 1)
 			break;
@@ -324,6 +354,13 @@ static void add_addrs(const struct evidence *evidence, int station,
 	}
 }
 
+static bool is_any(const struct evidence *evidence, const struct claim *claim)
+{
+	(void)evidence;
+	(void)claim;
+	return true;
+}
+
 static void learn_station(const struct evidence *evidence, int station,
 			  struct sp_learned *learned)
 {
@@ -331,6 +368,8 @@ static void learn_station(const struct evidence *evidence, int station,
 	memcpy(learned->mac, evidence->stations[station].mac, 6);
 	learned->forward = is_router(evidence, station);
 	add_addrs(evidence, station, is_own, learned);
+	if (!learned->nr_addrs && !learned->forward)
+		add_addrs(evidence, station, is_any, learned);
 }
 
 /*
@@ -362,13 +401,6 @@ static const struct claim *best_of(const struct evidence *evidence,
 	return best;
 }
 
-static bool is_any(const struct evidence *evidence, const struct claim *claim)
-{
-	(void)evidence;
-	(void)claim;
-	return true;
-}
-
 static void learn_nobody(const struct evidence *evidence,
 			 struct sp_learned *learned)
 {
@@ -394,12 +426,36 @@ static void learn_nobody(const struct evidence *evidence,
 		 evidence->nr_packets);
 }
 
+/* @why: what choose() said. */
+static void say_why(const struct evidence *evidence, int station,
+		    const char *why, struct sp_learned *learned)
+{
+	uint64_t nr = evidence->stations[station].nr_unicast;
+	char among[80] = "of the stations that were seen";
+
+	if (evidence->nr_marked) {
+		snprintf(learned->reason, sizeof(learned->reason),
+			 "frames are marked as sent and received by it");
+		return;
+	}
+	if (evidence->nr_unicast)
+		snprintf(among, sizeof(among),
+			 "%s the most unicast frames (%" PRIu64 " of %" PRIu64
+			 ")",
+			 why ? "of those in" : "took part in", nr,
+			 evidence->nr_unicast);
+	else if (!why)
+		snprintf(among, sizeof(among), "no other station was seen");
+	snprintf(learned->reason, sizeof(learned->reason), "%s%s%s", among,
+		 why ? ", " : "", why ? why : "");
+}
+
 static int learn_by_mac(const struct sp_learner *learner,
 			struct sp_learned *learned)
 {
 	const struct evidence *evidence = &learner->evidence;
 	struct choice *choice;
-	const char *why = "";
+	const char *why;
 	int station;
 
 	if (learner->have_mac) {
@@ -419,9 +475,7 @@ static int learn_by_mac(const struct sp_learner *learner,
 	if (station < 0)
 		return -ENODATA;
 	learn_station(evidence, station, learned);
-	snprintf(learned->reason, sizeof(learned->reason),
-		 "%s (%" PRIu64 " of %" PRIu64 ")", why,
-		 evidence->stations[station].nr_unicast, evidence->nr_unicast);
+	say_why(evidence, station, why, learned);
 	return 0;
 }
 

@@ -6,7 +6,11 @@
  * counted. Counting is strictly in order, so that vectors make no difference to
  * any figure.
  *
- * The clock is the latest time that a frame, or the caller, has shown.
+ * The clock goes on with the latest time that a frame, or the caller, has shown. A
+ * time that is late by little lets it stand still; one that is late by much means
+ * that a clock was set, that a time was damaged, or that the next capture is of an
+ * earlier time, and it goes on from there. It never goes back, and never by more
+ * at once than all timers together take.
  */
 #include "observe/observer.h"
 
@@ -16,7 +20,7 @@
 #include "observe/forward.h"
 #include "observe/host.h"
 #include "observe/pending.h"
-#include "observe/sockets.h"
+#include "observe/ports.h"
 #include "observe/tcp.h"
 
 #define VECTOR              32u
@@ -24,6 +28,9 @@
 #define MAX_REASM_BYTES     (1u << 30)
 #define REASM_QUEUE_BYTES   1024u /* one queue for so many octets of arena */
 #define MAX_DISTANCE        64u   /* ipfrag_max_dist */
+
+#define LATE_NS SECOND_NS          /* frames out of order are not later */
+#define LONG_NS (3600 * SECOND_NS) /* as good as any longer time */
 
 static int create_reasm(const struct sp_observer_opts *opts, bool ipv6,
 			struct sp_reasm **ret_reasm)
@@ -76,7 +83,7 @@ static int create_tables(struct sp_observer *o,
 	int err = host_create(opts, &o->host);
 
 	if (!err)
-		err = sockets_create(opts, &o->sockets);
+		err = ports_create(opts, &o->ports);
 	if (!err)
 		err = tcp_create(o, opts);
 	if (!err)
@@ -120,7 +127,7 @@ void sp_observer_destroy(struct sp_observer *observer)
 	forward_destroy(observer->forward);
 	pending_destroy(observer->pending);
 	tcp_destroy(observer);
-	sockets_destroy(observer->sockets);
+	ports_destroy(observer->ports);
 	host_destroy(observer->host);
 	free(observer);
 }
@@ -153,12 +160,19 @@ static void run_timers(struct sp_observer *o)
 	timers_update(o);
 }
 
-static inline void set_clock(struct sp_observer *o, uint64_t now_ns)
+static inline void set_clock(struct sp_observer *o, uint64_t time_ns)
 {
-	if (now_ns <= o->now_ns)
+	uint64_t passed_ns = time_ns - o->latest_ns;
+
+	if (time_ns <= o->latest_ns) {
+		/* by much: from here on this is the time that goes on */
+		if (o->latest_ns - time_ns > LATE_NS)
+			o->latest_ns = time_ns;
 		return;
-	o->now_ns = now_ns;
-	if (now_ns >= o->next_timer_ns)
+	}
+	o->latest_ns = time_ns;
+	o->now_ns += passed_ns < LONG_NS ? passed_ns : LONG_NS;
+	if (o->now_ns >= o->next_timer_ns)
 		run_timers(o);
 }
 

@@ -9,7 +9,7 @@
  * layer must remember stands in a table of fixed size:
  *
  *	host.c     the host's addresses and multicast groups
- *	sockets.c  open UDP ports
+ *	ports.c    open UDP ports
  *	tcp.c      TCP connections
  *	pending.c  packets whose fate shows in what the host sends next
  *	forward.c  packets on their way through a router
@@ -59,7 +59,7 @@ struct payload {
 #define PENDING_FOREIGN6 255 /* IPv6 packet for somebody else */
 
 struct host;
-struct sockets;
+struct ports;
 struct pending;
 struct forward;
 struct tcp;
@@ -67,7 +67,8 @@ struct tcp;
 struct sp_observer {
 	char *net; /* this lane's cells: of the namespace, of the device */
 	char *dev;
-	uint64_t now_ns;
+	uint64_t now_ns;        /* the clock, from an hour on */
+	uint64_t latest_ns;     /* time of a frame that it stands for */
 	uint64_t next_timer_ns; /* nothing to do before */
 
 	uint32_t linktype;
@@ -78,7 +79,7 @@ struct sp_observer {
 	enum sp_checksum_mode checksum;
 
 	struct host *host;
-	struct sockets *sockets;
+	struct ports *ports;
 	struct tcp *tcp;
 	struct pending *pending; /* kinds: UDP_SPACE(), PENDING_FOREIGN6 */
 	struct forward *forward; /* NULL unless the host is a router */
@@ -152,7 +153,7 @@ void icmp6_input(struct sp_observer *o, const struct payload *payload);
 void icmp6_output(struct sp_observer *o, const struct payload *payload);
 void udp_input(struct sp_observer *o, const struct payload *payload);
 void udp_output(struct sp_observer *o, const struct payload *payload);
-/* The host answered a datagram with "port unreachable". @space: sockets.h */
+/* The host answered a datagram with "port unreachable". @space: ports.h */
 void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
 		uint16_t sport, uint16_t dport);
 /* A datagram got no answer. */

@@ -22,8 +22,8 @@ struct pending_entry {
 	uint64_t flow;    /* its name, from flow_hash(); 0: decided */
 	uint64_t time_ns; /* when it came */
 	uint64_t older;   /* of the ring only */
+	uint64_t note;    /* for whoever settles it */
 	uint32_t len;
-	uint32_t note; /* for whoever settles it */
 	uint8_t kind;
 };
 

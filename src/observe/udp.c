@@ -9,7 +9,7 @@
 #include "observe/flow.h"
 #include "observe/observer.h"
 #include "observe/pending.h"
-#include "observe/sockets.h"
+#include "observe/ports.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 
@@ -123,7 +123,7 @@ static void count_ignored(struct sp_observer *o, const struct udp *udp)
 static void input_group(struct sp_observer *o, const struct udp *udp,
 			uint32_t len)
 {
-	bool heard = udp_port_known(o->sockets, udp->space, udp->dport);
+	bool heard = udp_port_known(o->ports, udp->space, udp->dport);
 	bool at_once = len <= CHECKED_AT_ONCE && covered_of(udp, len) == len;
 
 	if (is_lite_fault(o, udp, len) ||
@@ -167,23 +167,23 @@ void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
 			NoPorts);
 		entry->flow = 0;
 	}
-	udp_port_refused(o->sockets, space, dport);
+	udp_port_refused(o->ports, space, dport);
 }
 
 void udp_settle(struct sp_observer *o, unsigned space, uint16_t dport)
 {
-	udp_port_silent(o->sockets, space, dport);
+	udp_port_silent(o->ports, space, dport);
 	UDP_INC(o, UDP_SPACE_IS_IPV6(space), UDP_SPACE_IS_LITE(space),
 		InDatagrams);
 }
 
 static enum udp_port port_of(const struct sp_observer *o, const struct udp *udp)
 {
-	enum udp_port port = udp_port_state(o->sockets, udp->space, udp->dport);
+	enum udp_port port = udp_port_state(o->ports, udp->space, udp->dport);
 
 	/* A datagram in a broadcast frame is never answered. */
 	if (port == UDP_UNDECIDED && !udp->payload->to_host)
-		return udp_port_known(o->sockets, udp->space, udp->dport)
+		return udp_port_known(o->ports, udp->space, udp->dport)
 			       ? UDP_OPEN
 			       : UDP_CLOSED;
 	return port;
@@ -239,6 +239,6 @@ void udp_output(struct sp_observer *o, const struct payload *payload)
 
 	UDP_INC(o, payload->ipv6, lite, OutDatagrams);
 	if (payload->cap_len >= 2)
-		udp_port_sent(o->sockets, UDP_SPACE(payload->ipv6, lite),
+		udp_port_sent(o->ports, UDP_SPACE(payload->ipv6, lite),
 			      sp_get_be16(payload->data));
 }

@@ -224,6 +224,12 @@ static char *put_json_escape(char *p, unsigned char c)
 	return p;
 }
 
+/* U+0080 to U+009F: to a terminal what those below U+0020 are. */
+static bool is_high_control(const unsigned char copy[4])
+{
+	return copy[0] == 0xc2 && copy[1] >= 0x80 && copy[1] < 0xa0;
+}
+
 void sp_text_json(struct sp_text *t, const char *s, size_t len)
 {
 	while (len) {
@@ -235,6 +241,8 @@ void sp_text_json(struct sp_text *t, const char *s, size_t len)
 		c = copy[0];
 		if (c < 0x20 || c == 0x7f || c == '"' || c == '\\')
 			p = put_json_escape(p, c);
+		else if (is_high_control(copy))
+			p = put_json_escape(p, copy[nr++]);
 		else
 			nr = put_char(&p, copy);
 		sp_text_commit(t, p);

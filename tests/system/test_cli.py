@@ -7,6 +7,7 @@ usage: test_cli.py STATPLANE RECORDING [TEST]...
 RECORDING is a folder of tests/oracle/recordings. Each test is a function below,
 its name says what must hold. Closing line: "N passed, N failed, N skipped".
 """
+import fcntl
 import gzip
 import importlib.machinery
 import importlib.util
@@ -21,6 +22,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -103,9 +105,9 @@ class Bench:
         is_(r.returncode, status, r.stderr.decode())
         return json.loads(r.stdout)
 
-    def start(self, *args, **kw):
+    def start(self, *args, stderr=subprocess.PIPE, **kw):
         return subprocess.Popen([self.statplane, *args], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **kw)
+                                stderr=stderr, **kw)
 
 
 def is_(got, want, about=''):
@@ -169,7 +171,9 @@ def wrong_usage_is_status_2_and_one_line(b):
                  ('run', '-r', 'x', '--netns', 'a/b'), ('run', '-r', '-', '-'),
                  ('show',), ('show', 'a', 'b'), ('show', '--list', 'snmp'),
                  ('show', 'metrics', '--json'), ('show', 'snmp', '--layout', '2.4'),
-                 ('ls', 'x'), ('ls', '--bogus'), ('info', 'x'), ('info', '--segment')):
+                 ('ls', 'x'), ('ls', '--bogus'), ('bench',), ('bench', 'x'), ('bench', 'add', 'x'),
+                 ('bench', 'add', '--bogus'), ('bench', 'add', '--threads', '0'),
+                 ('info', 'x'), ('info', '--segment')):
         r = b.call(*args)
         is_(r.returncode, 2, args)
         is_(r.stdout, b'', args)
@@ -186,6 +190,10 @@ def help_is_there_for_every_command(b):
         r = b.call(*args)
         is_(r.returncode, 0, args)
         has(r.stdout, 'usage: statplane')
+        has(r.stdout, '--help' if args in (('--help',), ('help',)) else '\nExamples\n')
+        for line in r.stdout.decode().splitlines():
+            if len(line) > 80:
+                raise AssertionError('%r: more than 80 columns: %r' % (args, line))
         is_(r.stderr, b'', args)
     has(b.call('--version').stdout, 'statplane ')
 
@@ -238,13 +246,36 @@ def several_captures_are_one(b):
         is_(got['captures'], [first, rest])
 
 
+def pcapng(capture):
+    """@capture, a pcap, as a pcapng: a section, an interface, a block a packet."""
+    order = '<' if capture[:4] in (b'\xd4\xc3\xb2\xa1', b'\x4d\x3c\xb2\xa1') else '>'
+    magic, link = struct.unpack_from(order + 'I16xI', capture)
+    nanoseconds = magic == 0xa1b23c4d
+
+    def block(kind, body):
+        body += bytes(-len(body) % 4)
+        size = struct.pack('<I', len(body) + 12)
+        return struct.pack('<I', kind) + size + body + size
+    out = block(0x0a0d0d0a, struct.pack('<IHHq', 0x1a2b3c4d, 1, 0, -1))
+    out += block(1, struct.pack('<HHIHHB3xHH', link & 0xffff, 0, 0, 9, 1,
+                                9 if nanoseconds else 6, 0, 0))
+    off = 24
+    while off < len(capture):
+        seconds, part, cap_len, size = struct.unpack_from(order + 'IIII', capture, off)
+        time = seconds * (10 ** 9 if nanoseconds else 10 ** 6) + part
+        off += 16
+        out += block(6, struct.pack('<IIIII', 0, time >> 32, time & 0xffffffff, cap_len, size)
+                     + capture[off:off + cap_len])
+        off += cap_len
+    return out
+
+
 def pcapng_equals_pcap(b):
-    if not shutil.which('editcap'):
-        raise Skip('no editcap')
-    path = b.path('a.pcapng')
-    subprocess.run(['editcap', '-F', 'pcapng', b.capture, path], check=True, timeout=LIMIT_S)
-    is_(figures(b.json('run', '-r', path, *b.host())),
-        figures(b.json('run', '-r', b.capture, *b.host())))
+    want = figures(b.json('run', '-r', b.capture, *b.host()))
+    plain = pcapng(b.bytes())
+    for content in (plain, gzip.compress(plain)):
+        is_(figures(b.json('run', '-r', b.path('a.pcapng', content), *b.host())), want)
+    is_(figures(b.json('run', '-r', '-', *b.host(), stdin=plain)), want)
 
 
 def a_truncated_capture_counts_up_to_the_damage(b):
@@ -316,6 +347,14 @@ def the_host_is_found_out(b):
         got = json.loads(r.stdout)
         is_(got['host']['learned'], True)
         is_(got['devices'], want['devices'])
+
+
+def a_host_that_is_not_in_the_capture_is_doubted(b):
+    r = b.call('run', '-r', b.capture, '--local', '192.0.2.7/24')
+    is_(r.returncode, 0, r.stderr.decode())
+    has(r.stdout, 'Doubtful')
+    has_not(b.run('-r', b.capture).stdout, 'Doubtful')
+    has_not(b.call('run', '-r', b.path('none.pcap', b.bytes()[:24])).stdout, 'Doubtful')
 
 
 # signals
@@ -415,8 +454,12 @@ def private_mount(script, *args):
     """Run @script in a mount namespace of its own."""
     if os.geteuid():
         raise Skip('not root: cannot mount')
-    return subprocess.run(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script,
-                           *args], capture_output=True, timeout=LIMIT_S)
+    unshare = ['unshare', '--mount', '--propagation', 'private']
+    r = subprocess.run([*unshare, 'true'], capture_output=True, text=True, timeout=LIMIT_S)
+    if r.returncode:
+        raise Skip('no mount namespace: ' + r.stderr.strip())
+    return subprocess.run([*unshare, 'sh', '-c', script, *args], capture_output=True,
+                          timeout=LIMIT_S)
 
 
 def a_full_disk_leaves_no_part_of_a_tree(b):
@@ -451,9 +494,19 @@ def colours_are_for_terminals_that_want_them(b):
         is_(b'\033[1m' in on_terminal(b, env), wanted, env)
 
 
-def on_terminal(b, env):
+def terminal(columns):
+    """Both ends of a pseudo-terminal: (ours, the program's)."""
+    try:
+        master, slave = pty.openpty()
+    except OSError as reason:
+        raise Skip('no pseudo-terminal: %s' % reason)
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    return master, slave
+
+
+def on_terminal(b, env, columns=80):
     """Standard output of a run whose standard output is a terminal."""
-    master, slave = pty.openpty()
+    master, slave = terminal(columns)
     p = subprocess.Popen([b.statplane, 'run', '-r', b.capture, *b.host()], stdout=slave,
                          stderr=subprocess.DEVNULL, env=dict(os.environ, **env))
     os.close(slave)
@@ -471,6 +524,49 @@ def on_terminal(b, env):
     p.wait(LIMIT_S)
     os.close(master)
     return out
+
+
+def the_progress_line_fits_the_terminal(b):
+    first, rest = split(b.bytes(), 1)
+    packet = split(rest, 1)[0][24:]
+    for columns, named in ((20, False), (200, True)):
+        master, slave = terminal(columns)
+        fifo = b.path('a-long-name-for-a-fifo-%d' % columns)
+        os.mkfifo(fifo)
+        p = b.start('run', '-r', fifo, '--local', '10.0.0.1', stdin=subprocess.DEVNULL,
+                    stderr=slave)
+        os.close(slave)
+        with open(fifo, 'wb', buffering=0) as pipe:
+            pipe.write(first)
+
+            def progress():
+                pipe.write(packet)
+                return select.select([master], [], [], 0)[0]
+            until(progress, 'a progress line')
+        p.communicate(timeout=LIMIT_S)
+        line = os.read(master, 65536).decode().split('\r')[0]
+        os.close(master)
+        if len(line) >= columns:
+            raise AssertionError('%d columns: %r' % (columns, line))
+        is_('-fifo-%d: ' % columns in line, named, line)
+        has(line, ' packets')
+
+
+def the_summary_fits_the_terminal(b):
+    whole = b.run('-r', b.capture).stdout.decode().splitlines()
+    for columns in (45, 80, 120, 300):
+        lines = on_terminal(b, {'TERM': 'dumb'}, columns).decode().splitlines()
+        # one line a counter, whatever the width: only the host may take more
+        rows = [line for line in lines if re.match(r'  \S', line)]
+        is_(len(rows), len([line for line in whole if re.match(r'  \S', line)]), columns)
+        for line in lines if columns >= 80 else rows:
+            if len(line) > columns:
+                raise AssertionError('%d columns: %r' % (columns, line))
+        text = '\n'.join(lines)
+        has_not(text, 'RFC')
+        is_('Segments sent with RST set' in text, columns >= 80, columns)
+        if columns >= 80:
+            is_('...' in text, columns <= 120, columns)
 
 
 def the_summary_shows_every_counter_with_its_meaning(b):
@@ -638,6 +734,7 @@ TESTS = (
     a_capture_without_packets_is_no_error,
     other_link_types_do_not_mix,
     the_host_is_found_out,
+    a_host_that_is_not_in_the_capture_is_doubted,
     a_silent_fifo_can_be_interrupted,
     what_came_through_a_pipe_is_printed_when_interrupted,
     a_reader_that_goes_away_is_no_noise,
@@ -648,6 +745,8 @@ TESTS = (
     a_full_disk_leaves_no_part_of_a_tree,
     a_full_disk_for_the_plane_is_an_error,
     colours_are_for_terminals_that_want_them,
+    the_progress_line_fits_the_terminal,
+    the_summary_fits_the_terminal,
     the_summary_shows_every_counter_with_its_meaning,
     counters_in_json_are_those_of_the_tree,
     nothing_is_left_behind_without_a_segment,
@@ -661,14 +760,14 @@ TESTS = (
 )
 
 
-def main():
+def main(tests, doc):
     if len(sys.argv) < 3:
-        print(__doc__.split('\n\n')[1], file=sys.stderr)
+        print(doc.split('\n\n')[1], file=sys.stderr)
         return 2
     b = Bench(*sys.argv[1:3])
     passed = failed = skipped = 0
     try:
-        for test in TESTS:
+        for test in tests:
             if sys.argv[3:] and test.__name__ not in sys.argv[3:]:
                 continue
             try:
@@ -689,4 +788,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(TESTS, __doc__))

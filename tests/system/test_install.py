@@ -10,6 +10,7 @@ Closing line: "N passed, N failed, N skipped".
 """
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,21 @@ def static_library_serves_c(installed, root):
     assert out.startswith('RxFrames '), out
 
 
+def the_program_in_the_readme_counts(installed, root):
+    with open(root + '/README.md') as f:
+        text = re.search(r'^```c\n(.*?)^```', f.read(), re.M | re.S)[1]
+    plane = os.path.join(installed.scratch, 'readme-plane')
+    assert '/dev/shm/statplane-mydaemon' in text
+    source = os.path.join(installed.scratch, 'mydaemon.c')
+    with open(source, 'w') as f:
+        f.write(text.replace('/dev/shm/statplane-mydaemon', plane))
+    installed.program(source, 'cc', '-Wall', '-Wextra', '-Werror')
+    shown = run(glob.glob(installed.scratch + '/**/bin/statplane', recursive=True)[0], 'show',
+                'metrics', '--segment', plane, LD_LIBRARY_PATH=installed.libdir)
+    for line in ('ring_Ring_RxDrop_total{mib="ring0"} 1', 'ring_Ring_RxSize_sum{mib="ring0"} 1500'):
+        assert line + '\n' in shown, line
+
+
 def headers_serve_cplusplus(installed, _):
     if not shutil.which('g++'):
         return 'no g++'
@@ -108,8 +124,8 @@ def library_stays_loaded(installed, _):
     assert 'NODELETE' in out, out
 
 
-TESTS = (shared_library_serves_c, static_library_serves_c, headers_serve_cplusplus,
-         only_the_contract_is_exported, library_stays_loaded)
+TESTS = (shared_library_serves_c, static_library_serves_c, the_program_in_the_readme_counts,
+         headers_serve_cplusplus, only_the_contract_is_exported, library_stays_loaded)
 
 
 def main():

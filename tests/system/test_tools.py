@@ -51,6 +51,10 @@ def below_proc(tree, script):
     as that process' own /proc/PID/net."""
     if os.geteuid():
         raise Skip('not root: cannot mount')
+    r = subprocess.run(['unshare', '--mount', '--propagation', 'private', 'true'],
+                       capture_output=True, text=True, timeout=LIMIT_S)
+    if r.returncode:
+        raise Skip('no mount namespace: ' + r.stderr.strip())
     return ['unshare', '--mount', '--propagation', 'private', 'sh', '-c',
             'mount --bind "$0/net" /proc/$$/net && ' + script, tree]
 
@@ -149,7 +153,8 @@ class Daemon:
 
     def __exit__(self, *a):
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.process.stdout.close()
 
     def until(self, attempt):
         """What @attempt returns, as soon as it raises no OSError."""
@@ -159,7 +164,7 @@ class Daemon:
                 return attempt()
             except (OSError, AssertionError):
                 if self.process.poll() is not None:
-                    raise AssertionError('ended: ' + self.process.communicate()[0][-500:])
+                    raise AssertionError('ended: ' + self.process.stdout.read()[-500:])
                 if time.time() > end:
                     raise
                 time.sleep(.1)

@@ -15,9 +15,31 @@
 
 #include "small_plane.h"
 
+static inline bool full_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* A mount namespace; without privileges, as root of a user namespace. */
 static inline bool full_unshare(void)
 {
-	return !unshare(CLONE_NEWNS) || !unshare(CLONE_NEWUSER | CLONE_NEWNS);
+	unsigned uid = getuid(), gid = getgid();
+	char uids[32], gids[32];
+
+	if (!unshare(CLONE_NEWNS))
+		return true;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		return false;
+	snprintf(uids, sizeof(uids), "0 %u 1", uid);
+	snprintf(gids, sizeof(gids), "0 %u 1", gid);
+	return full_write("/proc/self/setgroups", "deny") &&
+	       full_write("/proc/self/uid_map", uids) &&
+	       full_write("/proc/self/gid_map", gids);
 }
 
 /*
@@ -56,6 +78,16 @@ static inline void full_run(unsigned kib, void (*body)(void))
 			_exit(1);                                              \
 		}                                                              \
 	} while (0)
+
+static inline struct sp_plane *full_segment(void)
+{
+	struct sp_plane_opts opts = small_opts(small_path("p"));
+	struct sp_plane *plane = NULL;
+
+	full_require(!sp_segment_create(&opts, &plane));
+	full_require(!sp_segment_publish(plane));
+	return plane;
+}
 
 /* Use up all room but @left_bytes. */
 static inline void full_fill(uint64_t left_bytes)

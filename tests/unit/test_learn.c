@@ -198,6 +198,62 @@ static void of_two_that_tell_nothing_the_one_that_was_asked_first(void **state)
 	assert_mac(MAC_B);
 }
 
+static void of_two_the_one_whose_address_is_known(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		see(MAC_A, MAC_B, from(A4, B4, 64));
+		see(MAC_B, MAC_A,
+		    ip4((struct ip4){.src = B4,
+				     .dst = A4,
+				     .ttl = 57, /* from behind B */
+				     .protocol = 6,
+				     .data = tcp(80, 9, SYN | ACK, 0)}));
+	}
+	result();
+	assert_mac(MAC_A);
+	assert_true(has4(A4, 24));
+}
+
+static void of_two_the_one_that_sends_at_all(void **state)
+{
+	(void)state;
+	see(MAC_A, MAC_B, from(A4, B4, 10));
+	result();
+	assert_mac(MAC_A);
+	assert_true(has4(A4, 24));
+}
+
+static void of_two_that_nothing_parts_the_first(void **state)
+{
+	static const uint8_t nobody[] = {1, 0x80, 0xc2, 0, 0, 0};
+
+	(void)state;
+	for (int i = 0; i < 20; i++) { /* whatever the hash says */
+		learn_as(SP_LINKTYPE_ETHERNET, NULL);
+		see_marked(ethernet(nobody, MAC_C, 0x88cc, zeros(20)),
+			   SP_DIRECTION_UNKNOWN);
+		see_marked(ethernet(nobody, MAC_A, 0x88cc, zeros(20)),
+			   SP_DIRECTION_UNKNOWN);
+		result();
+		assert_mac(MAC_C);
+		assert_string_equal(learned.reason,
+				    "of the stations that were seen, it was "
+				    "seen first");
+	}
+}
+
+static void a_host_with_odd_times_to_live_has_an_address(void **state)
+{
+	(void)state;
+	see(MAC_A, MAC_B, from(A4, B4, 1));
+	see(MAC_B, MAC_A, from(B4, A4, 2));
+	result();
+	assert_mac(MAC_B);
+	assert_int_equal(learned.nr_addrs, 1);
+	assert_true(has4(B4, 24));
+}
+
 static void what_passes_through_is_not_its_own(void **state)
 {
 	(void)state;
@@ -260,7 +316,8 @@ static void broadcasts_tell_the_prefix_length(void **state)
 	see(MAC_A, MAC_B, from(A4, B4, 64));
 	see(MAC_A, MAC_ALL, from(A4, 0x0a0003ff, 64));
 	result();
-	assert_true(has4(B4, 22) || has4(B4, 24) || !learned.nr_addrs);
+	assert_mac(MAC_A); /* B has not sent anything */
+	assert_true(has4(A4, 22));
 	see(MAC_B, MAC_A, from(B4, A4, 64));
 	see(MAC_B, MAC_A, from(B4, A4, 64));
 	result();
@@ -294,6 +351,15 @@ static void without_macs_the_address_in_most_packets(void **state)
 	assert_true(has6(B6)); /* of equals the one that was asked */
 }
 
+static void a_packet_from_an_address_to_itself_counts_once(void **state)
+{
+	(void)state;
+	learn_as(SP_LINKTYPE_RAW, NULL);
+	see_marked(from(A4, A4, 64), SP_DIRECTION_UNKNOWN);
+	result();
+	assert_string_equal(learned.reason, "its address is in 1 of 1 packets");
+}
+
 static void without_macs_but_with_directions_all_of_its_ends(void **state)
 {
 	(void)state;
@@ -316,6 +382,7 @@ static void on_a_loopback_device_both_ends_are_the_host(void **state)
 	see(none, none, from(B4, B4, 64));
 	result();
 	assert_false(learned.have_mac);
+	assert_string_equal(learned.reason, "packets of the loopback device");
 	assert_true(has4(0x7f000001, 8));
 	assert_true(has4(B4, 24));
 }
@@ -351,12 +418,17 @@ int main(void)
 		TEST(of_a_client_and_its_router_the_client),
 		TEST(of_two_the_one_that_answers),
 		TEST(of_two_that_tell_nothing_the_one_that_was_asked_first),
+		TEST(of_two_the_one_whose_address_is_known),
+		TEST(of_two_the_one_that_sends_at_all),
+		TEST(of_two_that_nothing_parts_the_first),
+		TEST(a_host_with_odd_times_to_live_has_an_address),
 		TEST(what_passes_through_is_not_its_own),
 		TEST(a_router_seen_from_one_side_has_many_stale_sources),
 		TEST(arp_and_neighbour_discovery_tell_addresses),
 		TEST(broadcasts_tell_the_prefix_length),
 		TEST(an_address_that_fits_no_twenty_four_stands_alone),
 		TEST(without_macs_the_address_in_most_packets),
+		TEST(a_packet_from_an_address_to_itself_counts_once),
 		TEST(without_macs_but_with_directions_all_of_its_ends),
 		TEST(on_a_loopback_device_both_ends_are_the_host),
 		TEST(floods_of_stations_and_addresses_are_survived),

@@ -83,12 +83,13 @@ static void a_used_up_time_to_live_is_a_header_error(void **state)
 		(struct ip6){.dst = C6, .hop_limit = 1, .data = udp(9, 7, 4)});
 
 	(void)state;
-	receive(four);
-	error4(11, 0, four);
 	receive(six);
 	wait_ns(4 * SECOND_NS);
-	expect(IN4(32) IN6(52) "Ip.InHdrErrors Ip6.InHdrErrors " ERROR4(11,
-									60));
+	expect(IN6(52) "Ip6.InHdrErrors");
+	receive(four);
+	error4(11, 0, four);
+	wait_ns(4 * SECOND_NS);
+	expect(IN4(32) "Ip.InHdrErrors " ERROR4(11, 60));
 }
 
 static void no_route_comes_before_the_time_to_live(void **state)
@@ -134,6 +135,7 @@ static void refusing_routes_count_in_ipv6_only(void **state)
 	error4(3, 13, to_c4(3));
 	receive(to_c6(4));
 	error6(1, 1, to_c6(4));
+	wait_ns(4 * SECOND_NS);
 	expect(IN4(32) ERROR4(3, 60) IN6(52) "Ip6.InNoRoutes " ERROR6(1, 100));
 }
 
@@ -147,6 +149,96 @@ static void a_packet_that_is_too_big_counts_as_forwarded(void **state)
 	error6(2, 0, to_c6(4));
 	expect(IN6(52) "Ip6.OutForwDatagrams Ip6.FragFails "
 		       "Ip6.InTooBigErrors " ERROR6(2, 100));
+}
+
+static void silence_follows_the_fate_of_the_packet_before(void **state)
+{
+	(void)state;
+	/* One left by this device: one that does not was lost. */
+	receive(to_c4(1));
+	send_out(hopped(to_c4(1)));
+	receive(to_c6(4));
+	send_out(hopped(to_c6(4)));
+	lab_remember();
+	receive(to_c4(2));
+	receive(to_c6(5));
+	wait_ns(4 * SECOND_NS);
+	expect(IN4(32) IN6(53));
+	/* Refused in IPv4: nothing; a used up time to live does not matter. */
+	receive(to_c4(3));
+	error4(3, 13, to_c4(3));
+	lab_remember();
+	receive(to_c4(4));
+	receive(ip4((struct ip4){.dst = C4, .ttl = 1, .data = udp(9, 7, 4)}));
+	wait_ns(4 * SECOND_NS);
+	expect("Ip.InReceives=2 IpExt.InNoECTPkts=2 IpExt.InOctets=64");
+}
+
+static void the_fate_of_one_host_is_not_that_of_another(void **state)
+{
+	static const uint8_t d6[16] = {0xfd, 1, [15] = 4};
+
+	(void)state;
+	receive(to_c4(1));
+	error4(3, 0, to_c4(1));
+	receive(to_c6(4));
+	error6(1, 0, to_c6(4));
+	lab_remember();
+	receive(ip4((struct ip4){.dst = C4 + 1, .data = udp(9, 7, 4)}));
+	receive(ip6((struct ip6){.dst = d6, .data = udp(9, 7, 4)}));
+	wait_ns(4 * SECOND_NS);
+	expect(IN4(32) IN6(52) "Ip.ForwDatagrams Ip6.OutForwDatagrams");
+}
+
+static void an_error_that_shows_a_route_shows_no_device(void **state)
+{
+	(void)state;
+	receive(to_c4(1));
+	error4(3, 4, to_c4(1));
+	receive(to_c6(4));
+	error6(2, 0, to_c6(4));
+	receive(to_c4(2));
+	wait_ns(SECOND_NS);
+	error4(3, 1, to_c4(2));
+	lab_remember();
+	receive(to_c4(3));
+	receive(to_c6(5));
+	wait_ns(4 * SECOND_NS);
+	expect(IN4(32) IN6(53) "Ip.ForwDatagrams Ip6.OutForwDatagrams");
+}
+
+static void packets_with_the_same_header_are_told_apart(void **state)
+{
+	struct bytes one = ip6(
+		(struct ip6){.dst = C6, .data = udp(9, 1, 4), .sum = SUM_NONE});
+	struct bytes two = ip6(
+		(struct ip6){.dst = C6, .data = udp(9, 2, 4), .sum = SUM_NONE});
+
+	(void)state;
+	receive(one);
+	receive(two);
+	error6(1, 0, one);
+	error6(1, 0, one); /* answers nothing more */
+	assert_int_equal(moved_by("Ip6.InNoRoutes"), 1);
+	send_out(hopped(two));
+	assert_int_equal(moved_by("Ip6.OutForwDatagrams"), 1);
+}
+
+static void nobody_as_a_destination_is_an_address_error(void **state)
+{
+	static const uint8_t nobody[16];
+
+	(void)state;
+	receive(ip6((struct ip6){.dst = nobody, .data = udp(9, 7, 4)}));
+	expect(IN6(52) "Ip6.InAddrErrors");
+}
+
+static void the_end_decides_what_still_waits(void **state)
+{
+	(void)state;
+	receive(to_c4(1));
+	sp_observer_finish(lab.observer);
+	expect(IN4(32) "Ip.ForwDatagrams");
 }
 
 static void a_neighbour_sought_in_vain_counts_as_sent(void **state)
@@ -269,10 +361,15 @@ static void a_router_owns_the_anycast_address_of_its_networks(void **state)
 {
 	static const uint8_t anycast[16] = {0xfd};
 	static const uint8_t routers[16] = {0xff, 2, [15] = 2};
+	static const uint8_t solicited[16] = {0xff, 2, [11] = 1, [12] = 0xff};
 
 	(void)state;
 	receive(ip6((struct ip6){.dst = anycast, .data = udp(9, 7, 4)}));
 	expect(IN6(52) "Ip6.InDelivers Udp6.InDatagrams");
+	receive_in(MAC_GROUP,
+		   ip6((struct ip6){.dst = solicited, .data = udp(9, 7, 4)}));
+	expect(IN6(52) "Ip6.InMcastPkts Ip6.InMcastOctets=52 Ip6.InDelivers "
+		       "Udp6.InDatagrams");
 	receive_in(MAC_GROUP,
 		   ip6((struct ip6){.dst = routers, .data = udp(9, 7, 4)}));
 	expect(IN6(52) "Ip6.InMcastPkts Ip6.InMcastOctets=52 Ip6.InDelivers "
@@ -298,6 +395,12 @@ int main(void)
 		TEST(no_route_is_answered_once_a_second_and_counts_each_time),
 		TEST(refusing_routes_count_in_ipv6_only),
 		TEST(a_packet_that_is_too_big_counts_as_forwarded),
+		TEST(silence_follows_the_fate_of_the_packet_before),
+		TEST(the_fate_of_one_host_is_not_that_of_another),
+		TEST(an_error_that_shows_a_route_shows_no_device),
+		TEST(packets_with_the_same_header_are_told_apart),
+		TEST(nobody_as_a_destination_is_an_address_error),
+		TEST(the_end_decides_what_still_waits),
 		TEST(a_neighbour_sought_in_vain_counts_as_sent),
 		TEST(what_this_host_cuts_are_its_fragments),
 		TEST(fragments_that_came_as_such_are_passed_on),

@@ -184,6 +184,31 @@ static void ipv6_discards_what_the_group_does_not_want(void **state)
 	assert_int_equal(moved_by("Ip6.InDelivers"), 1);
 }
 
+static void mld_version_one_joins_and_leaves(void **state)
+{
+	static const uint8_t all_routers[16] = {0xff, 2, [15] = 2};
+
+	(void)state;
+	send_out(ip6((struct ip6){.src = B6,
+				  .dst = GROUP6,
+				  .nexthdr = 58,
+				  .data = icmp(131, 0, octets(GROUP6, 16))}));
+	assert_true(hears6(A6));
+	send_out(ip6((struct ip6){.src = B6,
+				  .dst = all_routers,
+				  .nexthdr = 58,
+				  .data = icmp(132, 0, octets(GROUP6, 16))}));
+	assert_false(hears6(A6));
+}
+
+static void an_answer_about_an_unknown_group_includes(void **state)
+{
+	(void)state;
+	report4(IS_IN, ONE);
+	assert_true(hears4(ONE[0]));
+	assert_false(hears4(A4));
+}
+
 static void other_messages_of_igmp_reach_a_group_from_anybody(void **state)
 {
 	(void)state;
@@ -243,6 +268,21 @@ static void only_so_many_sources_of_a_group_are_kept(void **state)
 	assert_false(hears4(0x0a000020 + 64));
 }
 
+static void sources_that_are_no_longer_wanted_make_room(void **state)
+{
+	uint32_t sources[11] = {0};
+
+	(void)state;
+	for (uint32_t round = 0; round < 300; round++) {
+		for (uint32_t i = 0; i < 10; i++)
+			sources[i] = 0x0b000000 + 10 * round + i;
+		report4(TO_IN, sources);
+		if (round % 2)
+			report4(TO_IN, NULL);
+	}
+	assert_int_equal(lab_stats().nr_groups_refused, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, lab_open, lab_close)
 
 int main(void)
@@ -256,9 +296,12 @@ int main(void)
 		TEST(older_versions_join_and_leave),
 		TEST(an_older_report_is_heard_by_its_sender),
 		TEST(ipv6_discards_what_the_group_does_not_want),
+		TEST(mld_version_one_joins_and_leaves),
+		TEST(an_answer_about_an_unknown_group_includes),
 		TEST(other_messages_of_igmp_reach_a_group_from_anybody),
 		TEST(groups_that_were_told_are_joined_whatever_is_reported),
 		TEST(only_groups_at_one_time_are_limited),
+		TEST(sources_that_are_no_longer_wanted_make_room),
 		TEST(only_so_many_sources_of_a_group_are_kept),
 	};
 

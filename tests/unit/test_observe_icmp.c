@@ -49,6 +49,19 @@ static void each_type_has_its_counter(void **state)
 	}
 }
 
+static void a_message_of_eight_octets_is_whole(void **state)
+{
+	(void)state;
+	receive(icmp4(8, 0, zeros(0)));
+	expect(IN4(28) "IcmpMsg.InType8");
+	receive(icmp6(128, 0, zeros(0)));
+	expect(IN6(48) "Icmp6.InType128");
+	receive(icmp4(3, 1, zeros(0)));
+	expect(IN4(28) "IcmpMsg.InType3 Icmp.InErrors");
+	receive(icmp6(127, 0, zeros(0)));
+	expect(IN6(48) "Icmp6.InType127 Icmp6.InErrors");
+}
+
 static void types_above_eighteen_are_errors(void **state)
 {
 	(void)state;
@@ -246,6 +259,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(each_type_has_its_counter),
+		TEST(a_message_of_eight_octets_is_whole),
 		TEST(types_above_eighteen_are_errors),
 		TEST(a_bad_checksum_hides_the_type),
 		TEST(a_short_message_is_an_error),

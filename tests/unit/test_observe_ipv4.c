@@ -197,6 +197,21 @@ static void broadcasts_count_packets_and_octets(void **state)
 	}
 }
 
+static void a_prefix_of_two_addresses_has_no_broadcast(void **state)
+{
+	static const struct sp_addr pair = {AF_INET, 31, {10, 0, 0, 2}};
+	struct sp_observer_opts opts = lab_opts();
+
+	(void)state;
+	opts.addrs = &pair;
+	opts.nr_addrs = 1;
+	lab_observe(&opts);
+	receive(ip4((struct ip4){.dst = 0x0a000003, .data = udp(9, 7, 4)}));
+	expect(SOUND "Ip.InAddrErrors");
+	receive(ip4((struct ip4){.data = udp(9, 7, 4)}));
+	expect(SOUND "Ip.InDelivers Udp.InDatagrams");
+}
+
 static void
 a_group_that_was_not_joined_is_not_counted_as_multicast(void **state)
 {
@@ -315,6 +330,41 @@ static void a_hole_times_out_after_thirty_seconds(void **state)
 	expect(FRAGMENT "Ip.ReasmTimeout Ip.ReasmFails");
 }
 
+/* A clock that is set, a damaged time, captures that are not in order. */
+static void time_goes_on_after_a_jump_back(void **state)
+{
+	(void)state;
+	receive(fragment(5, 0x2000, first(whole_datagram(), 16)));
+	lab.now_ns -= 900 * SECOND_NS;
+	receive(fragment(6, 0x2000, first(whole_datagram(), 16)));
+	wait_ns(30 * SECOND_NS - 1);
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 0);
+	wait_ns(1); /* how long the jump really took is not known */
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 2);
+	receive(fragment(7, 0x2000, first(whole_datagram(), 16)));
+	lab.now_ns = UINT64_MAX - SECOND_NS;
+	receive(fragment(8, 0x2000, first(whole_datagram(), 16)));
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 3);
+	lab.now_ns = 0;
+	receive(fragment(9, 0x2000, first(whole_datagram(), 16)));
+	wait_ns(30 * SECOND_NS);
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 5);
+}
+
+static void time_that_is_late_by_little_stands_still(void **state)
+{
+	(void)state;
+	receive(fragment(5, 0x2000, first(whole_datagram(), 16)));
+	for (unsigned i = 0; i < 3600; i++) {
+		/* Two queues of a card, one of them late. */
+		wait_ns(20 * MS_NS);
+		lab.now_ns -= 15 * MS_NS;
+		sp_observer_advance(lab.observer, lab.now_ns);
+	}
+	/* 18 s and not 72 */
+	assert_int_equal(moved_by("Ip.ReasmTimeout"), 0);
+}
+
 static void a_hole_is_pending_still_when_the_capture_ends(void **state)
 {
 	(void)state;
@@ -374,13 +424,17 @@ static void a_sent_multicast_is_not_heard(void **state)
 
 static void the_host_hears_its_own_broadcast(void **state)
 {
+	static const uint32_t all[] = {0xffffffff, 0x0a0000ff};
+
 	(void)state;
-	send_out(ip4((struct ip4){
-		.src = B4, .dst = 0x0a0000ff, .data = udp(9, 7, 4)}));
-	expect(SENT SOUND
-	       "IpExt.OutBcastPkts IpExt.OutBcastOctets=32 IpExt.InBcastPkts "
-	       "IpExt.InBcastOctets=32 Ip.InDelivers Udp.OutDatagrams "
-	       "Udp.InDatagrams");
+	for (size_t i = 0; i < 2; i++) {
+		send_out(ip4((struct ip4){
+			.src = B4, .dst = all[i], .data = udp(9, 7, 4)}));
+		expect(SENT SOUND "IpExt.OutBcastPkts IpExt.OutBcastOctets=32 "
+				  "IpExt.InBcastPkts IpExt.InBcastOctets=32 "
+				  "Ip.InDelivers Udp.OutDatagrams "
+				  "Udp.InDatagrams");
+	}
 }
 
 static void a_fragmented_broadcast_is_heard_as_one_packet(void **state)
@@ -431,6 +485,41 @@ static void any_cut_is_survived_and_counted_as_received(void **state)
 	assert_int_equal(lab_stats().nr_link_errors, 0);
 }
 
+static void a_packet_may_be_a_header_and_nothing_else(void **state)
+{
+	(void)state;
+	receive(ip4((struct ip4){.protocol = 2}));
+	expect("Ip.InReceives IpExt.InOctets=20 IpExt.InNoECTPkts "
+	       "Ip.InDelivers");
+	send_out(ip4((struct ip4){.src = B4, .dst = A4, .protocol = 2}));
+	expect("Ip.OutRequests Ip.OutTransmits IpExt.OutOctets=20");
+}
+
+static void a_packet_of_which_no_header_was_captured_still_left(void **state)
+{
+	struct bytes frame = ethernet(
+		MAC_A, MAC_B, 0x0800,
+		ip4((struct ip4){.src = B4, .dst = A4, .data = udp(7, 9, 4)}));
+
+	(void)state;
+	pass_frame(frame, 14 + 19);
+	expect("Ip.OutRequests Ip.OutTransmits IpExt.OutOctets=32");
+}
+
+static void when_memory_is_full_the_oldest_datagram_goes(void **state)
+{
+	struct sp_observer_opts opts = lab_opts();
+
+	(void)state;
+	opts.reasm_bytes = 1;
+	lab_observe(&opts);
+	for (uint16_t id = 0; id < 8; id++)
+		receive(fragment(id, 0x2000, zeros(48000)));
+	assert_true(lab_stats().nr_reasm_evicted > 0);
+	assert_int_equal(moved_by("Ip.ReasmFails"),
+			 lab_stats().nr_reasm_evicted);
+}
+
 static void a_super_packet_without_a_total_length_is_taken_whole(void **state)
 {
 	struct bytes packet = ip4((struct ip4){.protocol = 6,
@@ -463,6 +552,7 @@ int main(void)
 		TEST(odd_but_ordinary_addresses_are_no_martians),
 		TEST(others_packets_are_address_errors_on_a_host),
 		TEST(broadcasts_count_packets_and_octets),
+		TEST(a_prefix_of_two_addresses_has_no_broadcast),
 		TEST(a_group_that_was_not_joined_is_not_counted_as_multicast),
 		TEST(malformed_options_are_header_errors),
 		TEST(source_routes_are_dropped_in_silence),
@@ -470,6 +560,8 @@ int main(void)
 		TEST(a_datagram_is_checked_when_it_is_whole),
 		TEST(an_overlap_throws_the_datagram_away),
 		TEST(a_hole_times_out_after_thirty_seconds),
+		TEST(time_goes_on_after_a_jump_back),
+		TEST(time_that_is_late_by_little_stands_still),
 		TEST(a_hole_is_pending_still_when_the_capture_ends),
 		TEST(multicast_counts_each_fragment_before_it_is_whole),
 		TEST(a_sent_datagram_is_requested_and_transmitted),
@@ -479,6 +571,9 @@ int main(void)
 		TEST(a_fragmented_broadcast_is_heard_as_one_packet),
 		TEST(octets_that_were_not_captured_are_no_error),
 		TEST(any_cut_is_survived_and_counted_as_received),
+		TEST(a_packet_may_be_a_header_and_nothing_else),
+		TEST(a_packet_of_which_no_header_was_captured_still_left),
+		TEST(when_memory_is_full_the_oldest_datagram_goes),
 		TEST(a_super_packet_without_a_total_length_is_taken_whole),
 	};
 

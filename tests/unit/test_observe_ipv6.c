@@ -268,6 +268,50 @@ static void fragments_make_a_datagram(void **state)
 	       "Udp6.InDatagrams");
 }
 
+static void an_overlap_throws_the_datagram_away(void **state)
+{
+	(void)state;
+	receive(fragment(1, 2, zeros(16)));
+	receive(fragment(9, 2, zeros(16)));
+	expect("Ip6.InReceives=2 Ip6.InNoECTPkts=2 Ip6.InOctets=128 "
+	       "Ip6.ReasmReqds=2 Ip6.ReasmFails");
+}
+
+static void a_hole_times_out_after_sixty_seconds(void **state)
+{
+	(void)state;
+	receive(fragment(1, 2, zeros(16)));
+	wait_ns(60 * SECOND_NS - 1);
+	assert_int_equal(moved_by("Ip6.ReasmFails"), 0);
+	wait_ns(1);
+	expect(SOUND(64) "Ip6.ReasmReqds Ip6.ReasmTimeout Ip6.ReasmFails");
+}
+
+static void when_memory_is_full_the_oldest_datagram_goes(void **state)
+{
+	struct sp_observer_opts opts = lab_opts();
+
+	(void)state;
+	opts.reasm_bytes = 1;
+	lab_observe(&opts);
+	for (uint8_t id = 0; id < 8; id++)
+		receive(fragment(1, id, zeros(48000)));
+	assert_true(lab_stats().nr_reasm_evicted > 0);
+	assert_int_equal(moved_by("Ip6.ReasmFails"),
+			 lab_stats().nr_reasm_evicted);
+}
+
+static void a_jumbogram_has_no_fragments(void **state)
+{
+	struct ip6 p = behind(
+		0, joined(options(44, PADN4), fragment_header(17, 1, 4)));
+
+	(void)state;
+	p.no_payload_len = true;
+	receive(ip6(p));
+	expect(SOUND(68) "Ip6.ReasmReqds Ip6.InHdrErrors");
+}
+
 static void a_fragment_alone_is_whole_at_once(void **state)
 {
 	(void)state;
@@ -351,6 +395,38 @@ static void a_version_one_report_is_heard_by_its_sender(void **state)
 			 "Ip6.InDelivers Udp6.InDatagrams");
 }
 
+static void a_segment_over_ipv6_is_a_segment(void **state)
+{
+	(void)state;
+	receive(ip6((struct ip6){.nexthdr = 6, .data = tcp(9, 80, ACK, 0)}));
+	expect(SOUND(60) "Ip6.InDelivers Tcp.InSegs");
+	send_out(ip6((struct ip6){.src = B6,
+				  .dst = A6,
+				  .nexthdr = 6,
+				  .data = tcp(80, 9, RST, 0)}));
+	expect("Ip6.OutRequests Ip6.OutTransmits Ip6.OutOctets=60 Tcp.OutSegs "
+	       "Tcp.OutRsts");
+}
+
+static void headers_that_were_not_captured_are_taken_for_good(void **state)
+{
+	(void)state;
+	receive_cut(ip6(behind(60, options(17, PADN4_DIRTY))), 44);
+	expect(SOUND(60) "Ip6.InDelivers");
+	assert_int_equal(lab_stats().nr_unchecked, 1);
+}
+
+static void a_packet_of_which_no_header_was_captured_still_left(void **state)
+{
+	struct bytes frame = ethernet(
+		MAC_A, MAC_B, 0x86dd,
+		ip6((struct ip6){.src = B6, .dst = A6, .data = udp(7, 9, 4)}));
+
+	(void)state;
+	pass_frame(frame, 14 + 39);
+	expect("Ip6.OutRequests Ip6.OutTransmits Ip6.OutOctets=52");
+}
+
 static void any_cut_is_survived_and_no_error(void **state)
 {
 	struct bytes chain =
@@ -390,12 +466,19 @@ int main(void)
 		TEST(multicasts_count_before_the_group_is_known),
 		TEST(others_packets_wait_for_a_no_route),
 		TEST(fragments_make_a_datagram),
+		TEST(an_overlap_throws_the_datagram_away),
+		TEST(a_hole_times_out_after_sixty_seconds),
+		TEST(when_memory_is_full_the_oldest_datagram_goes),
+		TEST(a_jumbogram_has_no_fragments),
 		TEST(a_fragment_alone_is_whole_at_once),
 		TEST(a_second_fragment_header_is_an_error),
 		TEST(a_first_fragment_must_hold_the_upper_header),
 		TEST(a_refused_fragment_leaves_a_queue_that_times_out),
 		TEST(sent_packets_and_fragments),
 		TEST(a_version_one_report_is_heard_by_its_sender),
+		TEST(a_segment_over_ipv6_is_a_segment),
+		TEST(headers_that_were_not_captured_are_taken_for_good),
+		TEST(a_packet_of_which_no_header_was_captured_still_left),
 		TEST(any_cut_is_survived_and_no_error),
 	};
 

@@ -166,6 +166,26 @@ static void an_unreachable_decides_one_datagram(void **state)
 						 "Udp.InDatagrams=2");
 }
 
+static void an_unreachable_of_icmpv6_decides_too(void **state)
+{
+	struct bytes packet = ip6((struct ip6){.data = udp(9, 5000, 4)});
+	struct bytes answer = ip6((struct ip6){.src = B6,
+					       .dst = A6,
+					       .nexthdr = 58,
+					       .data = icmp(1, 4, packet)});
+
+	(void)state;
+	send_out(ip6(
+		(struct ip6){.src = B6, .dst = A6, .data = udp(5000, 9, 4)}));
+	receive(packet);
+	lab_remember();
+	send_out(answer);
+	expect("Ip6.OutRequests Ip6.OutTransmits Ip6.OutOctets=100 "
+	       "Icmp6.OutMsgs Icmp6.OutType1 Udp6.NoPorts");
+	receive(packet);
+	expect(IN6(52) "Udp6.NoPorts");
+}
+
 static void an_unreachable_for_a_stranger_changes_nothing(void **state)
 {
 	(void)state;
@@ -364,6 +384,7 @@ int main(void)
 		TEST(a_port_that_the_host_sends_from_waits_for_an_answer),
 		TEST(an_unreachable_decides_against_the_port),
 		TEST(an_unreachable_decides_one_datagram),
+		TEST(an_unreachable_of_icmpv6_decides_too),
 		TEST(an_unreachable_for_a_stranger_changes_nothing),
 		TEST(with_learn_ports_an_unknown_port_may_be_open),
 		TEST(what_no_error_answers_takes_a_sign_of_an_open_port),

@@ -103,10 +103,10 @@ static void numbers_read_as_printf_writes_them(void **state)
 static void json_text_is_escaped(void **state)
 {
 	static const char odd[] = "a\"b\\c\nd\x01"
-				  "e\x1f \x7f";
+				  "e\x1f \x7f\xc2\x9b[\xc2\xa0";
 
 	sp_text_json(&text, odd, sizeof(odd) - 1);
-	check_written("a\\\"b\\\\c\\u000ad\\u0001e\\u001f \\u007f");
+	check_written("a\\\"b\\\\c\\u000ad\\u0001e\\u001f \\u007f\\u009b[\xc2\xa0");
 }
 
 static void label_text_is_escaped(void **state)

@@ -100,7 +100,7 @@ static void trying_does_not_wait(void **state)
 
 static void growing_when_full(void)
 {
-	struct sp_plane *plane = small_segment(small_path("p"));
+	struct sp_plane *plane = full_segment();
 	uint64_t used, backed;
 
 	full_require(!sp_plane_populate_units(plane, 8));
@@ -131,7 +131,7 @@ static void growing_when_full(void)
 
 static void growing_by_less_than_a_chunk(void)
 {
-	struct sp_plane *plane = small_segment(small_path("p"));
+	struct sp_plane *plane = full_segment();
 
 	full_fill(3 * page);
 	full_require(!sp_plane_populate_units(plane, page + 1));
@@ -171,7 +171,7 @@ static void creating_when_full(void)
 
 static void a_full_directory_section(void)
 {
-	struct sp_plane *plane = small_segment(small_path("p"));
+	struct sp_plane *plane = full_segment();
 	struct sp_object object = small_object("a");
 	uint64_t id = 42, off = 42;
 
