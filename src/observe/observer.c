@@ -15,6 +15,7 @@
 
 #include "observe/forward.h"
 #include "observe/host.h"
+#include "observe/listen.h"
 #include "observe/pending.h"
 #include "observe/sockets.h"
 #include "observe/tcp.h"
@@ -80,6 +81,8 @@ static int create_tables(struct sp_observer *o,
 	if (!err)
 		err = tcp_create(o, opts);
 	if (!err)
+		err = listen_create(o, opts);
+	if (!err)
 		err = pending_create(SECOND_NS, settle, &o->pending);
 	if (!err && opts->forward)
 		err = forward_create(&o->forward);
@@ -119,6 +122,7 @@ void sp_observer_destroy(struct sp_observer *observer)
 	sp_reasm_destroy(observer->reasm4);
 	forward_destroy(observer->forward);
 	pending_destroy(observer->pending);
+	listen_destroy(observer);
 	tcp_destroy(observer);
 	sockets_destroy(observer->sockets);
 	host_destroy(observer->host);

@@ -63,6 +63,7 @@ struct sockets;
 struct pending;
 struct forward;
 struct tcp;
+struct listen;
 
 struct sp_observer {
 	char *net; /* this lane's cells: of the namespace, of the device */
@@ -80,6 +81,7 @@ struct sp_observer {
 	struct host *host;
 	struct sockets *sockets;
 	struct tcp *tcp;
+	struct listen *listen;
 	struct pending *pending; /* kinds: UDP_SPACE(), PENDING_FOREIGN6 */
 	struct forward *forward; /* NULL unless the host is a router */
 	struct sp_reasm *reasm4;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observe/listen.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 
@@ -119,13 +120,16 @@ void tcp_time_wait(struct sp_observer *o, struct conn *conn)
 }
 
 /* Its time is up, or somebody else needs its room. */
-static void on_gone(void *ctx, struct conn *conn, bool expired)
+static bool on_gone(void *ctx, struct conn *conn, bool expired)
 {
 	struct sp_observer *o = ctx;
 
+	if (conn->key.protocol != IPPROTO_TCP)
+		return listen_udp_gone(o, conn, expired);
 	if (expired && conn->state == SP_TCP_SYN_SENT)
 		NET_INC(o, tcp, AttemptFails);
 	release(o, conn);
+	return false;
 }
 
 void tcp_negotiate(struct conn *conn)
