@@ -28,7 +28,7 @@ static uint64_t rotate(uint64_t x, unsigned bits)
 	return x << bits | x >> (64 - bits);
 }
 
-static void sip_round(uint64_t v[4])
+static inline void sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
 	v[2] += v[3];
@@ -42,7 +42,7 @@ static void sip_round(uint64_t v[4])
 	v[2] = rotate(v[2], 32);
 }
 
-static void absorb(uint64_t v[4], uint64_t word)
+static inline void absorb(uint64_t v[4], uint64_t word)
 {
 	v[3] ^= word;
 	sip_round(v);

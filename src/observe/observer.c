@@ -20,7 +20,7 @@
 #include "observe/sockets.h"
 #include "observe/tcp.h"
 
-#define VECTOR              32u
+#define VECTOR              AHEAD_MAX
 #define DEFAULT_REASM_BYTES (4u << 20)
 #define MAX_REASM_BYTES     (1u << 30)
 #define REASM_QUEUE_BYTES   1024u /* one queue for so many octets of arena */
@@ -214,6 +214,7 @@ void sp_observer_frames(struct sp_observer *observer,
 		size_t n = nr < VECTOR ? nr : VECTOR;
 
 		look_ahead(observer, frames, n);
+		ahead_look(observer, frames, n);
 		for (size_t i = 0; i < n; i++) {
 			set_clock(observer, frames[i].time_ns);
 			link_account(observer, &frames[i]);

@@ -129,6 +129,8 @@ static inline void cell_add(char *cells, size_t off, uint64_t value)
 
 /* link.c */
 void link_init(struct sp_observer *o, const struct sp_observer_opts *opts);
+/* Whether it is the host's. Where link types have them. */
+bool link_is_own_mac(const struct sp_observer *o, const uint8_t *mac);
 void link_account(struct sp_observer *o, const struct sp_frame *frame);
 
 /* ipv4.c */
