@@ -4,8 +4,9 @@
  *
  * A renderer sees the plane only through a reader: in the writer's process and
  * in another one the code path is the same. Its buffers are allocated when it
- * is created; rendering allocates nothing and needs constant memory for any
- * number of rows. A renderer belongs to one thread at a time.
+ * is created; rendering needs constant memory for any number of rows, and
+ * allocates none but, for files of sockets, what walks their table. A renderer
+ * belongs to one thread at a time.
  *
  * Items are found by the names in the plane's schemas. A plane of another version
  * can be shown: what this library does not know is left out, what the plane does
@@ -79,11 +80,16 @@ typedef int sp_render_write_fn(void *ctx, const char *text, size_t len);
  * the unit's CPU, or behind the CPUs for a lane; what went to the shared unit is
  * in the first row. A plane that was never written has one row of zeros.
  *
+ * net/tcp, net/udp, net/udplite and their IPv6 kin have a row for each socket of
+ * the namespace's table (statplane/conn.h), none without a table; net/raw and
+ * net/raw6 never have one. Where the table has rows, net/sockstat counts them,
+ * whatever the gauges of the same name say.
+ *
  * Return: 0; -ENOENT for a file or namespace that there is not; -ESTALE or
  * -EAGAIN if the plane changed under it all the time; -EBADMSG if the segment
- * contradicts itself; -EPROTO if it needs a later version of this library; what
- * @write returned. After -ESTALE, -EAGAIN and -EBADMSG rows of net/dev and
- * net/softnet_stat may have been written.
+ * contradicts itself; -EPROTO if it needs a later version of this library; -ENOMEM
+ * (files of sockets); what @write returned. After -ESTALE, -EAGAIN and -EBADMSG
+ * rows may have been written.
  */
 SP_API int sp_render_file(struct sp_render *render, const char *name,
 			  sp_render_write_fn *write, void *ctx);

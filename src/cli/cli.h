@@ -26,6 +26,7 @@ int sp_cli_run(int argc, char **argv);
 int sp_cli_show(int argc, char **argv);
 int sp_cli_ls(int argc, char **argv);
 int sp_cli_info(int argc, char **argv);
+int sp_cli_ss(int argc, char **argv);
 
 /* "statplane: ..." on standard error. Return: SP_EXIT_FAILURE. */
 int sp_cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -19,6 +19,7 @@ static const struct {
 	{"run", sp_cli_run,
 	 "count the packets of a capture as the kernel would"},
 	{"show", sp_cli_show, "print a file of /proc, or metrics, of a plane"},
+	{"ss", sp_cli_ss, "show connections and sockets, as ss(8) does"},
 	{"ls", sp_cli_ls, "list the planes of this machine"},
 	{"info", sp_cli_info, "say how a plane was made and how full it is"},
 	{"bench", sp_cli_bench, "measure, beside other ways to do the same"},

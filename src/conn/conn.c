@@ -200,8 +200,8 @@ void sp_conn_advance(struct sp_conn_table *table, uint64_t now_ns)
 	while ((conn = wheel_expired(table, now_ns))) {
 		if (is_busy(table, conn))
 			continue;
-		if (table->gone)
-			table->gone(table->ctx, conn, true);
+		if (table->gone && table->gone(table->ctx, conn, true))
+			continue;
 		take_out(table, conn);
 		table->stats.nr_expired++;
 	}

@@ -131,8 +131,8 @@ _Static_assert(sizeof(struct sp_conn_key) == 40, "in the segment");
 _Static_assert(sizeof(struct conn) == 256, "a row is four cache lines");
 
 /* A row goes; @expired: its time was up, otherwise for want of room. It is still
- * whole. */
-typedef void conn_gone(void *ctx, struct conn *conn, bool expired);
+ * whole. Return: whether one that is expired shall stay; its timer is set then. */
+typedef bool conn_gone(void *ctx, struct conn *conn, bool expired);
 
 struct conn_list {
 	uint32_t head;

@@ -35,6 +35,11 @@ static bool is_mac(const struct sp_observer *o, const uint8_t *mac)
 	return mac_load(mac) == o->mac;
 }
 
+bool link_is_own_mac(const struct sp_observer *o, const uint8_t *mac)
+{
+	return is_mac(o, mac);
+}
+
 /* Whether the sender, as the network layer names him, is the host. */
 static bool is_from_host(const struct sp_observer *o, uint16_t ethertype,
 			 const uint8_t *l3, uint32_t cap_len)

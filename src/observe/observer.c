@@ -19,11 +19,12 @@
 
 #include "observe/forward.h"
 #include "observe/host.h"
+#include "observe/listen.h"
 #include "observe/pending.h"
 #include "observe/ports.h"
 #include "observe/tcp.h"
 
-#define VECTOR              32u
+#define VECTOR              AHEAD_MAX
 #define DEFAULT_REASM_BYTES (4u << 20)
 #define MAX_REASM_BYTES     (1u << 30)
 #define REASM_QUEUE_BYTES   1024u /* one queue for so many octets of arena */
@@ -87,6 +88,8 @@ static int create_tables(struct sp_observer *o,
 	if (!err)
 		err = tcp_create(o, opts);
 	if (!err)
+		err = listen_create(o, opts);
+	if (!err)
 		err = pending_create(SECOND_NS, settle, &o->pending);
 	if (!err && opts->forward)
 		err = forward_create(&o->forward);
@@ -126,6 +129,7 @@ void sp_observer_destroy(struct sp_observer *observer)
 	sp_reasm_destroy(observer->reasm4);
 	forward_destroy(observer->forward);
 	pending_destroy(observer->pending);
+	listen_destroy(observer);
 	tcp_destroy(observer);
 	ports_destroy(observer->ports);
 	host_destroy(observer->host);
@@ -224,6 +228,7 @@ void sp_observer_frames(struct sp_observer *observer,
 		size_t n = nr < VECTOR ? nr : VECTOR;
 
 		look_ahead(observer, frames, n);
+		ahead_look(observer, frames, n);
 		for (size_t i = 0; i < n; i++) {
 			set_clock(observer, frames[i].time_ns);
 			link_account(observer, &frames[i]);

@@ -63,6 +63,7 @@ struct ports;
 struct pending;
 struct forward;
 struct tcp;
+struct listen;
 
 struct sp_observer {
 	char *net; /* this lane's cells: of the namespace, of the device */
@@ -81,6 +82,7 @@ struct sp_observer {
 	struct host *host;
 	struct ports *ports;
 	struct tcp *tcp;
+	struct listen *listen;
 	struct pending *pending; /* kinds: UDP_SPACE(), PENDING_FOREIGN6 */
 	struct forward *forward; /* NULL unless the host is a router */
 	struct sp_reasm *reasm4;
@@ -128,6 +130,8 @@ static inline void cell_add(char *cells, size_t off, uint64_t value)
 
 /* link.c */
 void link_init(struct sp_observer *o, const struct sp_observer_opts *opts);
+/* Whether it is the host's. Where link types have them. */
+bool link_is_own_mac(const struct sp_observer *o, const uint8_t *mac);
 void link_account(struct sp_observer *o, const struct sp_frame *frame);
 
 /* ipv4.c */

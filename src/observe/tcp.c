@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observe/listen.h"
 #include "observe/verify.h"
 #include "packet/ip.h"
 
@@ -119,13 +120,16 @@ void tcp_time_wait(struct sp_observer *o, struct conn *conn)
 }
 
 /* Its time is up, or somebody else needs its room. */
-static void on_gone(void *ctx, struct conn *conn, bool expired)
+static bool on_gone(void *ctx, struct conn *conn, bool expired)
 {
 	struct sp_observer *o = ctx;
 
+	if (conn->key.protocol != IPPROTO_TCP)
+		return listen_udp_gone(o, conn, expired);
 	if (expired && conn->state == SP_TCP_SYN_SENT)
 		NET_INC(o, tcp, AttemptFails);
 	release(o, conn);
+	return false;
 }
 
 void tcp_negotiate(struct conn *conn)
@@ -330,13 +334,33 @@ static bool is_sound(struct sp_observer *o, const struct payload *payload)
 	return false;
 }
 
+/* Where a segment belongs. */
+struct place {
+	const struct sp_conn_key *key;
+	uint64_t hash;
+	struct conn *conn; /* or NULL */
+	struct sp_conn_key own_key;
+};
+
+static void find_place(struct sp_observer *o, const struct payload *payload,
+		       const struct sp_tcp_segment *segment, bool sent,
+		       struct place *place)
+{
+	struct tcp_end end;
+
+	if (ahead_find(o, payload->data, &place->key, &place->hash,
+		       &place->conn))
+		return;
+	end = end_of(payload, segment, sent);
+	place->own_key = key_of(&end);
+	place->key = &place->own_key;
+	place->conn = find(o, place->key, &place->hash);
+}
+
 void tcp_input(struct sp_observer *o, const struct payload *payload)
 {
 	struct sp_tcp_segment segment;
-	struct sp_conn_key key;
-	struct tcp_end end;
-	struct conn *conn;
-	uint64_t hash;
+	struct place place;
 
 	if (!payload->to_host) /* not to the host's own MAC address */
 		return;
@@ -344,20 +368,15 @@ void tcp_input(struct sp_observer *o, const struct payload *payload)
 	if (!is_sound(o, payload))
 		return;
 	sp_tcp_decode(payload->data, payload->cap_len, payload->len, &segment);
-	end = end_of(payload, &segment, false);
-	key = key_of(&end);
-	conn = find(o, &key, &hash);
-	tcp_receive(o, conn, &key, hash, &segment);
+	find_place(o, payload, &segment, false, &place);
+	tcp_receive(o, place.conn, place.key, place.hash, &segment);
 	conn_settle(o->tcp->conns);
 }
 
 void tcp_output(struct sp_observer *o, const struct payload *payload)
 {
 	struct sp_tcp_segment segment;
-	struct sp_conn_key key;
-	struct tcp_end end;
-	struct conn *conn;
-	uint64_t hash;
+	struct place place;
 
 	if (payload->cap_len < SP_TCP_HEADER_LEN) {
 		NET_INC(o, tcp, OutSegs);
@@ -366,9 +385,7 @@ void tcp_output(struct sp_observer *o, const struct payload *payload)
 	if (payload->data[13] & SP_TCP_RST)
 		NET_INC(o, tcp, OutRsts);
 	sp_tcp_decode(payload->data, payload->cap_len, payload->len, &segment);
-	end = end_of(payload, &segment, true);
-	key = key_of(&end);
-	conn = find(o, &key, &hash);
-	tcp_send(o, conn, &key, hash, &segment);
+	find_place(o, payload, &segment, true, &place);
+	tcp_send(o, place.conn, place.key, place.hash, &segment);
 	conn_settle(o->tcp->conns);
 }

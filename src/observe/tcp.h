@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "conn/conn.h"
+#include "observe/ahead.h"
 #include "observe/observer.h"
 #include "observe/ranges.h"
 #include "packet/tcp.h"
@@ -46,6 +47,7 @@ struct tcp {
 	struct sp_conn_table *conns;
 	bool is_own; /* the table goes with the observer */
 	struct ranges ranges;
+	struct ahead ahead;
 	uint64_t idle_ns;
 	uint64_t clock_ns; /* that readers know */
 };

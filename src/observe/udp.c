@@ -7,6 +7,7 @@
  * InDatagrams counts when the program reads; here every program reads at once.
  */
 #include "observe/flow.h"
+#include "observe/listen.h"
 #include "observe/observer.h"
 #include "observe/pending.h"
 #include "observe/ports.h"
@@ -168,6 +169,7 @@ void udp_refuse(struct sp_observer *o, const uint8_t *addrs, unsigned space,
 		entry->flow = 0;
 	}
 	udp_port_refused(o->ports, space, dport);
+	listen_udp_refused(o, space, dport);
 }
 
 void udp_settle(struct sp_observer *o, unsigned space, uint16_t dport)
@@ -236,9 +238,11 @@ void udp_input(struct sp_observer *o, const struct payload *payload)
 void udp_output(struct sp_observer *o, const struct payload *payload)
 {
 	bool lite = payload->protocol == SP_PROTO_UDPLITE;
+	unsigned space = UDP_SPACE(payload->ipv6, lite);
 
 	UDP_INC(o, payload->ipv6, lite, OutDatagrams);
-	if (payload->cap_len >= 2)
-		udp_port_sent(o->ports, UDP_SPACE(payload->ipv6, lite),
-			      sp_get_be16(payload->data));
+	if (payload->cap_len < 2)
+		return;
+	udp_port_sent(o->ports, space, sp_get_be16(payload->data));
+	listen_udp_sent(o, space, sp_get_be16(payload->data));
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <statplane/conn.h>
 #include <statplane/net.h>
 #include <statplane/reader.h>
 #include <statplane/render.h>
@@ -42,7 +43,7 @@ struct sp_render {
 	uint64_t *values; /* sp_plan_max_slots() */
 	uint64_t *shared; /* the same: figures of the shared unit */
 	struct sp_dev_ref *devs;
-	struct sp_plan plan[SP_NR_FILES];
+	struct sp_plan plan[SP_NR_PLANS];
 	struct sp_metrics *metrics;
 };
 
@@ -57,7 +58,8 @@ struct sp_file_ref {
  * @ret_object: the namespace or the device
  *
  * For SP_FILE_DEV and SP_FILE_SOFTNET, which have a row an object or a unit,
- * nothing is folded: the plan is ready and ret_object is the namespace.
+ * nothing is folded: the plan is ready and ret_object is the namespace. So it is
+ * for the files of sockets, which have no plan.
  *
  * Return: 0; -ENOENT; -EAGAIN; -ESTALE; -EBADMSG; -EPROTO.
  */
@@ -98,6 +100,43 @@ struct sp_unit_walk {
 };
 int sp_render_next_unit(struct sp_render *render, const struct sp_object *net,
 			struct sp_unit_walk *walk, uint32_t *ret_row);
+
+/* The files of sockets. */
+static inline bool sp_file_is_sockets(enum sp_file file)
+{
+	return file >= SP_FILE_TCP && file < SP_NR_FILES;
+}
+
+/*
+ * Rows of net/tcp and its kin, listeners before the others as in the kernel's
+ * files; so the table is walked twice for TCP. A socket that comes or goes
+ * meanwhile may be missed, but is never twice in the file.
+ *
+ * begin: @file and @net stay the caller's and must outlive the walk. Return: 0;
+ * -EBADMSG; -ESTALE; -ENOMEM.
+ * next: Return: 0; -ENOENT at the end; as begin.
+ * end: also after an error.
+ */
+struct sp_socket_walk {
+	struct sp_conn_walk *conns; /* NULL: the file never has rows */
+	struct sp_reader *reader;
+	const struct sp_object *net;
+	uint8_t family, protocol;
+	bool want_listeners; /* TCP, first walk */
+};
+int sp_socket_walk_begin(struct sp_socket_walk *walk, struct sp_render *render,
+			 const struct sp_object *net, enum sp_file file);
+int sp_socket_walk_next(struct sp_socket_walk *walk, struct sp_conn *ret_conn);
+void sp_socket_walk_end(struct sp_socket_walk *walk);
+
+/* A file's text, its head included. Return: as sp_socket_walk_begin(). */
+int sp_render_sockets(struct sp_render *render, const struct sp_object *net,
+		      enum sp_file file);
+
+/* Put the namespace's sockets, if its table has any, in the place of the gauges
+ * that a plan of net/sockstat or net/sockstat6 folded. Return: as above. */
+int sp_render_count_sockets(struct sp_render *render,
+			    const struct sp_object *net, enum sp_file file);
 
 /* Each writes one file to render->text; see sp_render_file(). */
 int sp_render_proc(struct sp_render *render, const struct sp_file_ref *ref);

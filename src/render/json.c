@@ -6,9 +6,12 @@
  * bits; a gauge is signed. What follows the first piece of text can still fail;
  * the object is then not closed, and the caller has the error.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "render/internal.h"
+#include "render/socket_row.h"
 
 /* ,"key": or "key": for the first one. The key is a literal or a checked name.
  */
@@ -198,9 +201,99 @@ static int put_units(struct sp_render *r, const struct sp_object *net)
 	return err == -ENOENT ? 0 : err;
 }
 
+static void put_number(struct sp_text *t, const char *key, uint64_t value)
+{
+	sp_text_str(t, ",\"");
+	sp_text_str(t, key);
+	sp_text_str(t, "\":");
+	sp_text_u64(t, value);
+}
+
+static void put_end(struct sp_text *t, const char *key, uint8_t family,
+		    const uint8_t *addr, uint16_t port)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(family == AF_INET6 ? AF_INET6 : AF_INET, addr, text,
+		  sizeof(text));
+	put_member(t, key, text);
+	sp_text_str(t, ",\"");
+	sp_text_str(t, key);
+	sp_text_str(t, "_port\":");
+	sp_text_u64(t, port);
+}
+
+static void put_progress(struct sp_text *t, const struct sp_conn *c)
+{
+	put_number(t, "rto_us", c->rto_us);
+	put_number(t, "ato_us", c->ato_us);
+	put_number(t, "cwnd", c->cwnd);
+	put_number(t, "ssthresh", c->ssthresh);
+	put_number(t, "mss", c->mss);
+	put_number(t, "rtt_us", c->rtt_us);
+	put_number(t, "rttvar_us", c->rttvar_us);
+	put_number(t, "retransmitted", c->nr_retransmitted);
+	put_number(t, "drops", c->drops);
+	put_number(t, "first_ns", c->first_ns);
+	put_number(t, "last_ns", c->last_ns);
+	put_number(t, "packets_in", c->packets_in);
+	put_number(t, "packets_out", c->packets_out);
+	put_number(t, "bytes_in", c->bytes_in);
+	put_number(t, "bytes_out", c->bytes_out);
+}
+
+static void put_socket(struct sp_text *t, const struct sp_conn *c,
+		       uint64_t now_ns)
+{
+	uint64_t left_ns = c->expires_ns > now_ns ? c->expires_ns - now_ns : 0;
+
+	sp_text_str(t, "{");
+	put_end(t, "local", c->key.family, c->key.local, c->key.local_port);
+	sp_text_str(t, ",");
+	put_end(t, "remote", c->key.family, c->key.remote, c->key.remote_port);
+	sp_text_str(t, ",");
+	put_member(t, "state", sp_socket_state_name(c->state));
+	sp_text_str(t, c->mini ? ",\"mini\":true" : ",\"mini\":false");
+	put_number(t, "tx_queue", c->tx_queue);
+	put_number(t, "rx_queue", c->rx_queue);
+	sp_text_str(t, ",");
+	put_member(t, "timer", sp_socket_timer_name(c->timer));
+	put_number(t, "timer_ms", left_ns / 1000000);
+	put_number(t, "retransmits", c->retransmits);
+	put_number(t, "probes", c->probes);
+	put_number(t, "uid", c->uid);
+	put_number(t, "inode", c->inode);
+	put_progress(t, c);
+	sp_text_str(t, "}");
+}
+
+static int put_sockets(struct sp_render *r, enum sp_file file,
+		       const struct sp_object *net)
+{
+	struct sp_socket_walk walk;
+	struct sp_conn conn;
+	bool is_first = true;
+	int err = sp_socket_walk_begin(&walk, r, net, file);
+
+	if (err)
+		return err;
+	sp_text_str(&r->text, ",\"rows\":[");
+	while (!(err = sp_socket_walk_next(&walk, &conn))) {
+		if (!is_first)
+			sp_text_str(&r->text, ",");
+		is_first = false;
+		put_socket(&r->text, &conn, sp_conn_walk_now_ns(walk.conns));
+	}
+	sp_text_str(&r->text, "]");
+	sp_socket_walk_end(&walk);
+	return err == -ENOENT ? 0 : err;
+}
+
 static int put_content(struct sp_render *r, const struct sp_file_ref *ref,
 		       const struct sp_object *object)
 {
+	if (sp_file_is_sockets(ref->file))
+		return put_sockets(r, ref->file, object);
 	switch (ref->file) {
 	case SP_FILE_DEV:
 		return put_devices(r);

@@ -38,7 +38,7 @@ struct file_spec {
 	size_t nr_groups;
 };
 
-static const struct file_spec specs[SP_NR_FILES] = {
+static const struct file_spec specs[SP_NR_PLANS] = {
 	[SP_FILE_SNMP] = {STYLE_PAIRS,
 			  "IcmpMsg",
 			  {&sp_columns_ip, &sp_columns_icmp, NULL,
@@ -122,7 +122,7 @@ size_t sp_plan_max_slots(void)
 {
 	size_t most = 0;
 
-	for (int file = 0; file < SP_NR_FILES; file++) {
+	for (int file = 0; file < SP_NR_PLANS; file++) {
 		size_t nr = 1 + 2 * NR_TYPES +
 			    nr_columns_max(file) * (1 + GAP_CELLS);
 

@@ -40,6 +40,17 @@ enum sp_file {
 	SP_FILE_SOCKSTAT,
 	SP_FILE_SOCKSTAT6,
 	SP_FILE_SOFTNET,
+	SP_NR_PLANS,
+	/* No cells: rows of the namespace's table, in the order of socket_files[]
+	 * (render/sockets.c). */
+	SP_FILE_TCP = SP_NR_PLANS,
+	SP_FILE_TCP6,
+	SP_FILE_UDP,
+	SP_FILE_UDP6,
+	SP_FILE_UDPLITE,
+	SP_FILE_UDPLITE6,
+	SP_FILE_RAW,
+	SP_FILE_RAW6,
 	SP_NR_FILES
 };
 

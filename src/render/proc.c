@@ -217,6 +217,8 @@ int sp_render_proc(struct sp_render *render, const struct sp_file_ref *ref)
 
 	if (err)
 		return err;
+	if (sp_file_is_sockets(ref->file))
+		return sp_render_sockets(render, &object, ref->file);
 	switch (ref->file) {
 	case SP_FILE_DEV:
 		return put_dev(render);

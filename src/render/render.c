@@ -30,11 +30,19 @@ static const struct {
 } net_files[] = {
 	{"net/dev", SP_FILE_DEV},
 	{"net/netstat", SP_FILE_NETSTAT},
+	{"net/raw", SP_FILE_RAW},
+	{"net/raw6", SP_FILE_RAW6},
 	{"net/snmp", SP_FILE_SNMP},
 	{"net/snmp6", SP_FILE_SNMP6},
 	{"net/sockstat", SP_FILE_SOCKSTAT},
 	{"net/sockstat6", SP_FILE_SOCKSTAT6},
 	{"net/softnet_stat", SP_FILE_SOFTNET},
+	{"net/tcp", SP_FILE_TCP},
+	{"net/tcp6", SP_FILE_TCP6},
+	{"net/udp", SP_FILE_UDP},
+	{"net/udp6", SP_FILE_UDP6},
+	{"net/udplite", SP_FILE_UDPLITE},
+	{"net/udplite6", SP_FILE_UDPLITE6},
 };
 
 #define NR_NET_FILES (sizeof(net_files) / sizeof(net_files[0]))
@@ -73,7 +81,7 @@ int sp_render_create(struct sp_reader *reader, struct sp_render **ret_render)
 	r->metrics = sp_metrics_create();
 	if (!r->buf || !r->values || !r->shared || !r->devs || !r->metrics)
 		goto err;
-	for (int file = 0; file < SP_NR_FILES; file++)
+	for (int file = 0; file < SP_NR_PLANS; file++)
 		if (sp_plan_init(&r->plan[file], (enum sp_file)file))
 			goto err;
 	sp_text_init(&r->text, r->buf, BUF_LEN);
@@ -89,7 +97,7 @@ void sp_render_destroy(struct sp_render *render)
 {
 	if (!render)
 		return;
-	for (int file = 0; file < SP_NR_FILES; file++)
+	for (int file = 0; file < SP_NR_PLANS; file++)
 		sp_plan_fini(&render->plan[file]);
 	sp_metrics_destroy(render->metrics);
 	free(render->devs);
@@ -191,19 +199,22 @@ static int find_object(struct sp_render *r, const struct sp_file_ref *ref,
 static int try_prepare(struct sp_render *r, const struct sp_file_ref *ref,
 		       struct sp_object *object)
 {
-	struct sp_plan *plan = &r->plan[ref->file];
+	struct sp_plan *plan;
 	int err = find_object(r, ref, object);
 
-	if (err)
-		return err;
 	/* The plan of net/dev is made for the first device. */
-	if (ref->file == SP_FILE_DEV)
-		return 0;
+	if (err || ref->file == SP_FILE_DEV || sp_file_is_sockets(ref->file))
+		return err;
+	plan = &r->plan[ref->file];
 	err = sp_plan_make(plan, ref->file, r->reader, object->schema,
 			   r->layout);
 	if (err || ref->file == SP_FILE_SOFTNET)
 		return err;
-	return sp_plan_fold(plan, r->reader, object, r->values);
+	err = sp_plan_fold(plan, r->reader, object, r->values);
+	if (!err &&
+	    (ref->file == SP_FILE_SOCKSTAT || ref->file == SP_FILE_SOCKSTAT6))
+		err = sp_render_count_sockets(r, object, ref->file);
+	return err;
 }
 
 int sp_render_prepare(struct sp_render *render, const struct sp_file_ref *ref,

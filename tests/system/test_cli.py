@@ -42,7 +42,8 @@ def load(path):
 
 compare = load(os.path.join(HERE, '..', 'oracle', 'compare'))
 LIMIT_S = 60
-FILES = ('dev', 'netstat', 'snmp', 'snmp6', 'sockstat', 'sockstat6', 'softnet_stat')
+FILES = ('dev', 'netstat', 'raw', 'raw6', 'snmp', 'snmp6', 'sockstat', 'sockstat6',
+         'softnet_stat', 'tcp', 'tcp6', 'udp', 'udp6', 'udplite', 'udplite6')
 
 
 class Skip(Exception):
