@@ -163,6 +163,17 @@ static int write_temporary(struct sp_render *render, int dir, const char *name)
 	return r;
 }
 
+/* Can @name's place be taken? Return: 0, -EISDIR. */
+static int check_place(int dir, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+			       S_ISDIR(st.st_mode)
+		       ? -EISDIR
+		       : 0;
+}
+
 static int take_place(int dir, const char *name)
 {
 	char temporary[TEMPORARY_MAX];
@@ -189,8 +200,11 @@ static int write_all(struct sp_render *render, int dir,
 	uint64_t cursor = 0;
 	int r = 0;
 
-	while (!r && sp_render_next_file(render, &cursor, name) == 0)
+	while (!r && sp_render_next_file(render, &cursor, name) == 0) {
 		r = write_temporary(render, dir, name);
+		if (!r)
+			r = check_place(dir, name);
+	}
 	cursor = 0;
 	while (!r && sp_render_next_file(render, &cursor, name) == 0)
 		r = take_place(dir, name);

@@ -245,6 +245,17 @@ def what_a_killed_run_left_is_in_nobodys_way(b):
         is_(os.path.islink(tree + '/net/' + name), False)
 
 
+def a_place_that_is_taken_leaves_the_tree_as_it_was(b):
+    tree = b.path('taken')
+    is_(b.run('-r', b.capture, '--proc-dir', tree).returncode, 0)
+    before = {n: os.stat(tree + '/net/' + n).st_ino for n in os.listdir(tree + '/net')}
+    os.unlink(tree + '/net/snmp6')
+    os.mkdir(tree + '/net/snmp6')
+    fails(b.run('-r', b.capture, '--proc-dir', tree), 1, 'net/snmp6', 'Is a directory')
+    before['snmp6'] = os.stat(tree + '/net/snmp6').st_ino
+    is_({n: os.stat(tree + '/net/' + n).st_ino for n in os.listdir(tree + '/net')}, before)
+
+
 # limits
 
 ETHER = bytes(6) + b'\2\0\0\0\0\1'
@@ -304,6 +315,7 @@ TESTS = (
     a_plane_that_loses_its_memory_is_an_error,
     one_run_at_a_time_writes_a_tree,
     what_a_killed_run_left_is_in_nobodys_way,
+    a_place_that_is_taken_leaves_the_tree_as_it_was,
     limits_are_options_and_counted,
 )
 

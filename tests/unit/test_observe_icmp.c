@@ -83,6 +83,14 @@ static void a_bad_checksum_hides_the_type(void **state)
 	expect(IN6(52) "Icmp6.InCsumErrors Icmp6.InErrors");
 }
 
+static void the_padding_of_the_frame_is_no_payload(void **state)
+{
+	(void)state;
+	receive(ip4((struct ip4){
+		.protocol = 1, .data = icmp(8, 0, zeros(4)), .padding = 6}));
+	expect(IN4(38) "IcmpMsg.InType8");
+}
+
 static void a_short_message_is_an_error(void **state)
 {
 	(void)state;
@@ -262,6 +270,7 @@ int main(void)
 		TEST(a_message_of_eight_octets_is_whole),
 		TEST(types_above_eighteen_are_errors),
 		TEST(a_bad_checksum_hides_the_type),
+		TEST(the_padding_of_the_frame_is_no_payload),
 		TEST(a_short_message_is_an_error),
 		TEST(groups_may_only_be_asked_for_masks),
 		TEST(an_error_must_quote_a_header_and_eight_octets),

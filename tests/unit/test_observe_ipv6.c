@@ -352,6 +352,18 @@ static void a_refused_fragment_leaves_a_queue_that_times_out(void **state)
 	       "Ip6.ReasmFails=2");
 }
 
+static void the_padding_of_the_frame_is_no_payload(void **state)
+{
+	(void)state;
+	receive(ip6((struct ip6){
+		.nexthdr = 58, .data = icmp(128, 0, zeros(4)), .padding = 6}));
+	expect(SOUND(58) "Ip6.InDelivers Icmp6.InMsgs Icmp6.InType128");
+	send_out(ip6((struct ip6){
+		.src = B6, .dst = A6, .data = udp(7, 9, 4), .padding = 6}));
+	expect("Ip6.OutRequests Ip6.OutTransmits Ip6.OutOctets=52 "
+	       "Udp6.OutDatagrams");
+}
+
 /*
  * Sent.
  */
@@ -374,6 +386,29 @@ static void sent_packets_and_fragments(void **state)
 	p.dst = A6;
 	send_out(ip6(p));
 	expect("Ip6.OutTransmits Ip6.OutOctets=60 Ip6.FragCreates");
+}
+
+static void headers_before_a_sent_datagram_are_passed_over(void **state)
+{
+	struct ip6 p = behind(60, options(17, PADN4));
+
+	(void)state;
+	p.src = B6;
+	p.dst = A6;
+	send_out(ip6(p));
+	expect("Ip6.OutRequests Ip6.OutTransmits Ip6.OutOctets=60 "
+	       "Udp6.OutDatagrams");
+	p = behind(60, joined(options(44, PADN4), fragment_header(17, 8, 9)));
+	p.src = B6;
+	p.dst = A6;
+	send_out(ip6(p));
+	expect("Ip6.OutTransmits Ip6.OutOctets=68 Ip6.FragCreates");
+	/* One that ends behind the packet hides what is in it. */
+	p = behind(60, OCTETS(17, 9, 1, 4, 0, 0, 0, 0));
+	p.src = B6;
+	p.dst = A6;
+	send_out(ip6(p));
+	expect("Ip6.OutRequests Ip6.OutTransmits Ip6.OutOctets=60");
 }
 
 static void a_version_one_report_is_heard_by_its_sender(void **state)
@@ -475,6 +510,8 @@ int main(void)
 		TEST(a_first_fragment_must_hold_the_upper_header),
 		TEST(a_refused_fragment_leaves_a_queue_that_times_out),
 		TEST(sent_packets_and_fragments),
+		TEST(the_padding_of_the_frame_is_no_payload),
+		TEST(headers_before_a_sent_datagram_are_passed_over),
 		TEST(a_version_one_report_is_heard_by_its_sender),
 		TEST(a_segment_over_ipv6_is_a_segment),
 		TEST(headers_that_were_not_captured_are_taken_for_good),

@@ -86,6 +86,38 @@ static void every_frame_counts_for_the_device(void **state)
 	expect("");
 }
 
+static void packets_count_for_the_device_too(void **state)
+{
+	(void)state;
+	pass(ethernet(
+		MAC_A, MAC_B, 0x0800,
+		ip4((struct ip4){.src = B4, .dst = A4, .data = udp(7, 9, 4)})));
+	assert_int_equal(moved_dev(tx_packets), 1);
+	assert_int_equal(moved_dev(tx_bytes), 46);
+	pass(ethernet(MAC_B, MAC_A, 0x0800, packet4()));
+	pass(ethernet(MAC_ALL, MAC_A, 0x0800, packet4()));
+	assert_int_equal(moved_dev(rx_packets), 2);
+	assert_int_equal(moved_dev(rx_multicast), 0);
+	pass(ethernet(MAC_GROUP, MAC_A, 0x0800, packet4()));
+	assert_int_equal(moved_dev(rx_multicast), 1);
+}
+
+static void every_octet_of_a_mac_counts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		uint8_t mac[6];
+
+		memcpy(mac, MAC_B, 6);
+		mac[i] ^= 0x40;
+		pass(ethernet(mac, MAC_A, 0x0800, packet4()));
+		pass(ethernet(MAC_A, mac, 0x0800, packet4()));
+	}
+	assert_int_equal(lab_stats().nr_other_host, 12);
+	assert_int_equal(moved_dev(tx_packets), 0);
+	expect("");
+}
+
 static void a_frame_for_another_mac_goes_no_further(void **state)
 {
 	(void)state;
@@ -293,6 +325,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_frame_counts_for_the_device),
+		TEST(packets_count_for_the_device_too),
+		TEST(every_octet_of_a_mac_counts),
 		TEST(a_frame_for_another_mac_goes_no_further),
 		TEST(a_frame_that_is_cut_short_counts_for_the_device),
 		TEST(without_a_vlan_only_untagged_frames_go_further),
