@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include "observe/sockets.h"
+#include "observe/ports.h"
 #include "observe/tcp.h"
 
 #define UDP_SILENT_NS (60 * SECOND_NS)
