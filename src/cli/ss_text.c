@@ -24,7 +24,7 @@
 struct printer {
 	const struct sp_ss *ss;
 	int netid_width; /* 0: no such column */
-	int state_width;
+	int state_width; /* 0: one state only, as with ss(8) no such column */
 	int queue_width[2];
 	int host_width[2];
 	int port_width[2];
@@ -289,7 +289,8 @@ static void measure(void *ctx, const struct sp_conn *conn)
 		widen(&p->host_width[i], ends.host[i]);
 		widen(&p->port_width[i], ends.port[i]);
 	}
-	widen(&p->state_width, state_text(conn->state));
+	if (p->state_width)
+		widen(&p->state_width, state_text(conn->state));
 	widen_number(&p->queue_width[0], conn->rx_queue);
 	widen_number(&p->queue_width[1], conn->tx_queue);
 	if (p->netid_width)
@@ -303,11 +304,12 @@ static void put_columns(const struct printer *p, const char *netid,
 {
 	if (p->netid_width)
 		printf("%-*s ", p->netid_width, netid);
-	printf("%-*s %-*s %-*s %*s:%-*s %*s:%-*s%s\n", p->state_width, state,
-	       p->queue_width[0], queues[0], p->queue_width[1], queues[1],
-	       p->host_width[0], ends->host[0], p->port_width[0], ends->port[0],
-	       p->host_width[1], ends->host[1], *behind ? p->port_width[1] : 0,
-	       ends->port[1], behind);
+	if (p->state_width)
+		printf("%-*s ", p->state_width, state);
+	printf("%-*s %-*s %*s:%-*s %*s:%-*s%s\n", p->queue_width[0], queues[0],
+	       p->queue_width[1], queues[1], p->host_width[0], ends->host[0],
+	       p->port_width[0], ends->port[0], p->host_width[1], ends->host[1],
+	       *behind ? p->port_width[1] : 0, ends->port[1], behind);
 }
 
 static void put_row(void *ctx, const struct sp_conn *conn)
@@ -350,6 +352,11 @@ static void put_header(const struct printer *p)
 		    has_more ? " Process" : "");
 }
 
+static bool is_one_state(const struct sp_ss_filter *filter)
+{
+	return filter->has_states && !(filter->states & (filter->states - 1));
+}
+
 int sp_ss_print(struct sp_ss *ss)
 {
 	static struct printer p;
@@ -358,7 +365,7 @@ int sp_ss_print(struct sp_ss *ss)
 	p = (struct printer){
 		.ss = ss,
 		.netid_width = ss->tcp && ss->udp ? 5 : 0,
-		.state_width = 6,
+		.state_width = is_one_state(&ss->filter) ? 0 : 6,
 		.queue_width = {6, 6},
 		.host_width = {13, 12},
 		.port_width = {4, 4},

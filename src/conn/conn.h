@@ -72,8 +72,13 @@ struct conn {
 	uint32_t flags;     /* enum conn_flag */
 
 	/* What every segment moves. */
-	uint32_t snd_una;
-	uint32_t snd_nxt;
+	union {
+		struct {
+			uint32_t snd_una;
+			uint32_t snd_nxt;
+		};
+		uint64_t timer_ns; /* unless CONN_OBSERVED: when it ends */
+	};
 	uint32_t snd_wnd;
 	uint32_t snd_wl1; /* sequence number of the last window update */
 	uint32_t rcv_nxt;
@@ -109,7 +114,7 @@ struct conn {
 	uint8_t zero;
 
 	/* Timers, lists, and what a program publishes. */
-	uint64_t expires_ns; /* of the row, or of the published timer */
+	uint64_t expires_ns; /* of the row; 0: never */
 	uint32_t wheel_next, wheel_prev;
 	uint32_t list_next, list_prev;
 	uint32_t tx_queue; /* unless CONN_OBSERVED */

@@ -64,7 +64,7 @@ static void decode_published(const struct conn *conn, struct sp_conn *to)
 	to->ssthresh = conn->ssthresh;
 	to->ato_us = conn->ato_us;
 	to->timer = conn->timer;
-	to->expires_ns = conn->expires_ns;
+	to->expires_ns = conn->timer_ns;
 	to->drops = conn->drops;
 }
 

@@ -107,6 +107,7 @@ static void fill(struct conn *conn, const struct sp_conn *from)
 {
 	conn->flags = from->mini ? CONN_MINI : 0;
 	conn->timer = from->timer;
+	conn->timer_ns = from->expires_ns;
 	conn->retransmits = from->retransmits;
 	conn->probes = from->probes;
 	conn->snd_wscale = from->snd_wscale;
