@@ -191,16 +191,27 @@ SP_API void sp_conn_read_stats(const struct sp_conn_table *table,
 struct sp_conn_walk;
 
 /**
- * sp_conn_walk_begin() - walk the rows of a namespace
+ * sp_conn_walk_create() - the memory of a walk, for any number of walks
+ *
+ * Return: 0; -ENOMEM.
+ */
+SP_API int sp_conn_walk_create(struct sp_conn_walk **ret_walk);
+/* NULL is fine. */
+SP_API void sp_conn_walk_destroy(struct sp_conn_walk *walk);
+
+/**
+ * sp_conn_walk_begin() - walk the rows of a namespace from the start
+ * @reader: must not go before the walk's last row
  * @netns: object of type SP_OBJECT_NETNS
- * @ret_walk: give it back with sp_conn_walk_end(), before the reader goes
  *
  * Return: 0, also without a table (the walk is at its end at once); -EINVAL for
- * another type; -EBADMSG if the table contradicts itself; -ESTALE; -ENOMEM.
+ * another type; -EBADMSG if the table contradicts itself; -ESTALE.
+ *
+ * Context: allocates nothing.
  */
-SP_API int sp_conn_walk_begin(struct sp_reader *reader,
-			      const struct sp_object *netns,
-			      struct sp_conn_walk **ret_walk);
+SP_API int sp_conn_walk_begin(struct sp_conn_walk *walk,
+			      struct sp_reader *reader,
+			      const struct sp_object *netns);
 
 /**
  * sp_conn_walk_next() - the next row
@@ -219,8 +230,6 @@ SP_API int sp_conn_walk_next(struct sp_conn_walk *walk,
 /* The table's clock: what expires_ns of a row is to be compared with. 0 if
  * nobody has set it. */
 SP_API uint64_t sp_conn_walk_now_ns(const struct sp_conn_walk *walk);
-/* NULL is fine. */
-SP_API void sp_conn_walk_end(struct sp_conn_walk *walk);
 
 SP_END_DECLS
 

@@ -118,6 +118,10 @@ static int create_objects(struct run *run)
 	const struct sp_run_options *options = &run->options;
 	struct sp_net_opts net_opts = {.sz = sizeof(net_opts),
 				       .forwarding = options->forward ? 1 : 2};
+	const struct sp_conn_opts conn_opts = {
+		.sz = sizeof(conn_opts),
+		.max_conns = options->max_sockets,
+	};
 	int r;
 
 	r = sp_net_create(run->plane, options->netns, &net_opts, &run->net);
@@ -130,7 +134,7 @@ static int create_objects(struct run *run)
 				    "%s",
 				    options->netns, options->iface,
 				    strerror(-r));
-	r = sp_conn_table_create(run->net, NULL, &run->conns);
+	r = sp_conn_table_create(run->net, &conn_opts, &run->conns);
 	if (r)
 		return sp_cli_error("no room for connections: %s",
 				    strerror(-r));
@@ -159,7 +163,6 @@ static int create_observer(struct run *run)
 		.checksum = options->checksum,
 		.conns = run->conns,
 		.reasm_bytes = options->reasm_bytes,
-		.max_sockets = options->max_sockets,
 	};
 	int r = sp_observer_create(&opts, &run->observer);
 

@@ -20,7 +20,7 @@
 #define DEFAULT_NETNS "host"
 
 /* The most that the observer takes. */
-#define MAX_SOCKETS     (1ul << 26)
+#define MAX_SOCKETS     (1ul << 24)
 #define MAX_REASM_BYTES (1ul << 30)
 
 static const char help[] =

@@ -272,10 +272,15 @@ int sp_ss_each(struct sp_ss *ss, sp_ss_row_fn *fn, void *ctx)
 	struct pile pile = {NULL, 0, 0};
 	struct sp_conn_walk *walk;
 	struct sp_conn conn;
-	int r = sp_conn_walk_begin(ss->reader, &ss->net, &walk);
+	int r = sp_conn_walk_create(&walk);
 
 	if (r)
 		return r;
+	r = sp_conn_walk_begin(walk, ss->reader, &ss->net);
+	if (r) {
+		sp_conn_walk_destroy(walk);
+		return r;
+	}
 	ss->now_ns = sp_conn_walk_now_ns(walk);
 	while (!(r = sp_conn_walk_next(walk, &conn))) {
 		if (!is_wanted(ss, &conn))
@@ -285,7 +290,7 @@ int sp_ss_each(struct sp_ss *ss, sp_ss_row_fn *fn, void *ctx)
 		else if ((r = keep(ss, &pile, &conn)))
 			break;
 	}
-	sp_conn_walk_end(walk);
+	sp_conn_walk_destroy(walk);
 	if (r == -ENOENT)
 		r = 0;
 	if (!r && pile.nr)

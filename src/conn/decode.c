@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "conn/conn.h"
+#include "table/reader.h"
 
 #define NR_BUFFERED SP_TABLE_WALK_MIN
 
@@ -97,7 +98,8 @@ void conn_decode(const struct conn *conn, struct sp_conn *ret_conn)
 }
 
 struct sp_conn_walk {
-	struct sp_reader_table *table; /* NULL: none */
+	struct sp_reader_table table;
+	bool has_table;
 	uint64_t cursor;
 	uint64_t now_ns;
 	unsigned nr;   /* rows in the buffer */
@@ -115,40 +117,44 @@ static bool is_ours(struct sp_reader_table *table)
 	       figures.entry_bytes == sizeof(struct conn);
 }
 
-static int open_table(struct sp_conn_walk *walk, struct sp_reader *reader,
-		      const struct sp_object *netns)
+int sp_conn_walk_create(struct sp_conn_walk **ret_walk)
 {
-	struct sp_object object;
-	int err = sp_reader_find(reader, SP_OBJECT_TABLE, netns->id, "conn",
-				 &object);
+	struct sp_conn_walk *walk = calloc(1, sizeof(*walk));
 
-	if (err == -ENOENT)
-		return 0;
-	walk->now_ns = err ? 0 : object.attr[CONN_ATTR_CLOCK];
-	if (!err)
-		err = sp_reader_table_open(reader, &object, &walk->table);
-	if (!err && !is_ours(walk->table))
-		err = -EBADMSG;
-	return err;
-}
-
-int sp_conn_walk_begin(struct sp_reader *reader, const struct sp_object *netns,
-		       struct sp_conn_walk **ret_walk)
-{
-	struct sp_conn_walk *walk;
-	int err;
-
-	if (netns->type != SP_OBJECT_NETNS)
-		return -EINVAL;
-	walk = calloc(1, sizeof(*walk));
 	if (!walk)
 		return -ENOMEM;
-	err = open_table(walk, reader, netns);
-	if (err) {
-		sp_conn_walk_end(walk);
-		return err;
-	}
 	*ret_walk = walk;
+	return 0;
+}
+
+void sp_conn_walk_destroy(struct sp_conn_walk *walk)
+{
+	free(walk);
+}
+
+int sp_conn_walk_begin(struct sp_conn_walk *walk, struct sp_reader *reader,
+		       const struct sp_object *netns)
+{
+	struct sp_object object;
+	int err;
+
+	walk->has_table = false;
+	walk->now_ns = 0;
+	walk->cursor = 0;
+	walk->nr = walk->next = 0;
+	if (netns->type != SP_OBJECT_NETNS)
+		return -EINVAL;
+	err = sp_reader_find(reader, SP_OBJECT_TABLE, netns->id, "conn",
+			     &object);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = sp_reader_table_aim(&walk->table, reader, &object);
+	if (!err && !is_ours(&walk->table))
+		err = -EBADMSG;
+	if (err)
+		return err;
+	walk->now_ns = object.attr[CONN_ATTR_CLOCK];
+	walk->has_table = true;
 	return 0;
 }
 
@@ -157,9 +163,9 @@ static int fill_buffer(struct sp_conn_walk *walk)
 {
 	int nr;
 
-	if (!walk->table)
+	if (!walk->has_table)
 		return -ENOENT;
-	nr = sp_reader_table_walk(walk->table, &walk->cursor, walk->rows,
+	nr = sp_reader_table_walk(&walk->table, &walk->cursor, walk->rows,
 				  NR_BUFFERED);
 	if (nr <= 0)
 		return nr ? nr : -ENOENT;
@@ -190,12 +196,4 @@ int sp_conn_walk_next(struct sp_conn_walk *walk, struct sp_conn *ret_conn)
 uint64_t sp_conn_walk_now_ns(const struct sp_conn_walk *walk)
 {
 	return walk->now_ns;
-}
-
-void sp_conn_walk_end(struct sp_conn_walk *walk)
-{
-	if (!walk)
-		return;
-	sp_reader_table_close(walk->table);
-	free(walk);
 }

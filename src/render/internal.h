@@ -45,6 +45,7 @@ struct sp_render {
 	struct sp_dev_ref *devs;
 	struct sp_plan plan[SP_NR_PLANS];
 	struct sp_metrics *metrics;
+	struct sp_conn_walk *conns; /* over the sockets of a namespace */
 };
 
 /* What a name below /proc stands for. */
@@ -112,10 +113,9 @@ static inline bool sp_file_is_sockets(enum sp_file file)
  * files; so the table is walked twice for TCP. A socket that comes or goes
  * meanwhile may be missed, but is never twice in the file.
  *
- * begin: @file and @net stay the caller's and must outlive the walk. Return: 0;
- * -EBADMSG; -ESTALE; -ENOMEM.
+ * begin: @file and @net stay the caller's and must outlive the walk, of which a
+ * renderer has one at a time. Return: 0; -EBADMSG; -ESTALE.
  * next: Return: 0; -ENOENT at the end; as begin.
- * end: also after an error.
  */
 struct sp_socket_walk {
 	struct sp_conn_walk *conns; /* NULL: the file never has rows */
@@ -127,7 +127,6 @@ struct sp_socket_walk {
 int sp_socket_walk_begin(struct sp_socket_walk *walk, struct sp_render *render,
 			 const struct sp_object *net, enum sp_file file);
 int sp_socket_walk_next(struct sp_socket_walk *walk, struct sp_conn *ret_conn);
-void sp_socket_walk_end(struct sp_socket_walk *walk);
 
 /* A file's text, its head included. Return: as sp_socket_walk_begin(). */
 int sp_render_sockets(struct sp_render *render, const struct sp_object *net,

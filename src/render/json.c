@@ -285,7 +285,6 @@ static int put_sockets(struct sp_render *r, enum sp_file file,
 		put_socket(&r->text, &conn, sp_conn_walk_now_ns(walk.conns));
 	}
 	sp_text_str(&r->text, "]");
-	sp_socket_walk_end(&walk);
 	return err == -ENOENT ? 0 : err;
 }
 

@@ -79,7 +79,8 @@ int sp_render_create(struct sp_reader *reader, struct sp_render **ret_render)
 	r->shared = calloc(sp_plan_max_slots(), sizeof(*r->shared));
 	r->devs = calloc(SP_RENDER_DEVS, sizeof(*r->devs));
 	r->metrics = sp_metrics_create();
-	if (!r->buf || !r->values || !r->shared || !r->devs || !r->metrics)
+	if (!r->buf || !r->values || !r->shared || !r->devs || !r->metrics ||
+	    sp_conn_walk_create(&r->conns))
 		goto err;
 	for (int file = 0; file < SP_NR_PLANS; file++)
 		if (sp_plan_init(&r->plan[file], (enum sp_file)file))
@@ -99,6 +100,7 @@ void sp_render_destroy(struct sp_render *render)
 		return;
 	for (int file = 0; file < SP_NR_PLANS; file++)
 		sp_plan_fini(&render->plan[file]);
+	sp_conn_walk_destroy(render->conns);
 	sp_metrics_destroy(render->metrics);
 	free(render->devs);
 	free(render->shared);

@@ -57,21 +57,15 @@ int sp_socket_walk_begin(struct sp_socket_walk *walk, struct sp_render *render,
 	};
 	if (!f->protocol)
 		return 0;
-	return sp_conn_walk_begin(walk->reader, net, &walk->conns);
-}
-
-void sp_socket_walk_end(struct sp_socket_walk *walk)
-{
-	sp_conn_walk_end(walk->conns);
-	walk->conns = NULL;
+	walk->conns = render->conns;
+	return sp_conn_walk_begin(walk->conns, walk->reader, net);
 }
 
 /* From listeners to the others. */
 static int turn(struct sp_socket_walk *walk)
 {
-	sp_socket_walk_end(walk);
 	walk->want_listeners = false;
-	return sp_conn_walk_begin(walk->reader, walk->net, &walk->conns);
+	return sp_conn_walk_begin(walk->conns, walk->reader, walk->net);
 }
 
 int sp_socket_walk_next(struct sp_socket_walk *walk, struct sp_conn *ret_conn)
@@ -134,7 +128,6 @@ int sp_render_sockets(struct sp_render *render, const struct sp_object *net,
 	put_head(&render->text, file_of(file));
 	for (uint64_t sl = 0; !(err = sp_socket_walk_next(&walk, &conn)); sl++)
 		put_row(&render->text, &walk, sl, &conn);
-	sp_socket_walk_end(&walk);
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -210,15 +203,13 @@ static void raise_to(struct sp_render *r, enum sp_file file, const char *name,
 static int count_sockets(struct sp_render *r, const struct sp_object *net,
 			 struct socket_counts *counts)
 {
-	struct sp_conn_walk *walk;
 	struct sp_conn conn;
-	int err = sp_conn_walk_begin(r->reader, net, &walk);
+	int err = sp_conn_walk_begin(r->conns, r->reader, net);
 
 	if (err)
 		return err;
-	while (!(err = sp_conn_walk_next(walk, &conn)))
+	while (!(err = sp_conn_walk_next(r->conns, &conn)))
 		count_socket(counts, &conn);
-	sp_conn_walk_end(walk);
 	return err == -ENOENT ? 0 : err;
 }
 

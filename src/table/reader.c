@@ -12,28 +12,17 @@
  * same afterwards, none of them was removed, and no memory of theirs had another
  * owner meanwhile.
  */
+#include "table/reader.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <statplane/table.h>
-
 #include "base/bits.h"
 #include "plane/reader.h"
-#include "table/view.h"
 
 /* Tries for a bucket; as for directory entries. */
 #define BUCKET_TRIES SP_READER_RETRIES
-
-struct sp_reader_table {
-	struct sp_reader *reader;
-	uint64_t id;
-	struct sp_table_view view;
-	uint64_t max_entries;
-	uint64_t kind;
-	unsigned max_tries;
-	char *rows; /* of the walk that runs */
-};
 
 static bool is_part_sane(const struct sp_table_hdr *hdr, uint64_t off,
 			 uint64_t nr, uint64_t item_bytes, uint64_t align)
@@ -113,11 +102,9 @@ static int load(struct sp_reader_table *table, const struct sp_object *object)
 	return 0;
 }
 
-int sp_reader_table_open(struct sp_reader *reader,
-			 const struct sp_object *object,
-			 struct sp_reader_table **ret_table)
+int sp_reader_table_aim(struct sp_reader_table *table, struct sp_reader *reader,
+			const struct sp_object *object)
 {
-	struct sp_reader_table *table;
 	int err;
 
 	if (object->type != SP_OBJECT_TABLE)
@@ -125,16 +112,23 @@ int sp_reader_table_open(struct sp_reader *reader,
 	err = sp_reader_check(reader, object->id);
 	if (err)
 		return err;
-	table = calloc(1, sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	table->reader = reader;
-	table->id = object->id;
-	table->max_tries = BUCKET_TRIES;
+	*table = (struct sp_reader_table){
+		.reader = reader,
+		.id = object->id,
+		.max_tries = BUCKET_TRIES,
+	};
 	err = load(table, object);
 	/* What was loaded is the table's if it is still there [P4]. */
-	if (sp_reader_check(reader, object->id))
-		err = -ESTALE;
+	return sp_reader_check(reader, object->id) ? -ESTALE : err;
+}
+
+int sp_reader_table_open(struct sp_reader *reader,
+			 const struct sp_object *object,
+			 struct sp_reader_table **ret_table)
+{
+	struct sp_reader_table *table = calloc(1, sizeof(*table));
+	int err = table ? sp_reader_table_aim(table, reader, object) : -ENOMEM;
+
 	if (err) {
 		free(table);
 		return err;

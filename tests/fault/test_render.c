@@ -192,7 +192,7 @@ static void read_all(struct sp_render *render)
 			0);
 		nr++;
 	}
-	assert_int_equal(nr, 8);
+	assert_int_equal(nr, 16);
 	assert_int_equal(sp_render_openmetrics(render, count_bytes, &len), 0);
 	assert_true(len > 100000);
 }

@@ -113,13 +113,14 @@ static unsigned walk(uint64_t *ret_inodes)
 	assert_int_equal(sp_reader_attach_fd(sp_plane_fd(plane), &reader), 0);
 	assert_int_equal(
 		sp_reader_find(reader, SP_OBJECT_NETNS, 0, "net", &object), 0);
-	assert_int_equal(sp_conn_walk_begin(reader, &object, &rows), 0);
+	assert_int_equal(sp_conn_walk_create(&rows), 0);
+	assert_int_equal(sp_conn_walk_begin(rows, reader, &object), 0);
 	while (!sp_conn_walk_next(rows, &conn)) {
 		assert_int_equal(conn.key.protocol, IPPROTO_TCP);
 		*ret_inodes += conn.inode;
 		nr++;
 	}
-	sp_conn_walk_end(rows);
+	sp_conn_walk_destroy(rows);
 	sp_reader_detach(reader);
 	return nr;
 }
