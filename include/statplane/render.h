@@ -5,8 +5,8 @@
  * A renderer sees the plane only through a reader: in the writer's process and
  * in another one the code path is the same. Its buffers are allocated when it
  * is created; rendering needs constant memory for any number of rows, and
- * allocates none but, for files of sockets, what walks their table. A renderer
- * belongs to one thread at a time.
+ * allocates none but, for files of sockets and net/sockstat, what walks their
+ * table. A renderer belongs to one thread at a time.
  *
  * Items are found by the names in the plane's schemas. A plane of another version
  * can be shown: what this library does not know is left out, what the plane does
@@ -88,7 +88,7 @@ typedef int sp_render_write_fn(void *ctx, const char *text, size_t len);
  * Return: 0; -ENOENT for a file or namespace that there is not; -ESTALE or
  * -EAGAIN if the plane changed under it all the time; -EBADMSG if the segment
  * contradicts itself; -EPROTO if it needs a later version of this library; -ENOMEM
- * (files of sockets); what @write returned. After -ESTALE, -EAGAIN and -EBADMSG
+ * (files of sockets, net/sockstat); what @write returned. After -ESTALE, -EAGAIN and -EBADMSG
  * rows may have been written.
  */
 SP_API int sp_render_file(struct sp_render *render, const char *name,

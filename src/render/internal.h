@@ -112,17 +112,14 @@ static inline bool sp_file_is_sockets(enum sp_file file)
  * files; so the table is walked twice for TCP. A socket that comes or goes
  * meanwhile may be missed, but is never twice in the file.
  *
- * begin: @file and @net stay the caller's and must outlive the walk. Return: 0;
- * -EBADMSG; -ESTALE; -ENOMEM.
- * next: Return: 0; -ENOENT at the end; as begin.
- * end: also after an error.
+ * begin: Return: 0; -EBADMSG; -ESTALE; -ENOMEM.
+ * next: Return: 0; -ENOENT at the end; -ESTALE.
+ * end: also after an error of next.
  */
 struct sp_socket_walk {
-	struct sp_conn_walk *conns; /* NULL: the file never has rows */
-	struct sp_reader *reader;
-	const struct sp_object *net;
+	struct sp_conn_walk *listeners; /* NULL: walked, or never asked for */
+	struct sp_conn_walk *others;    /* NULL: the file never has rows */
 	uint8_t family, protocol;
-	bool want_listeners; /* TCP, first walk */
 };
 int sp_socket_walk_begin(struct sp_socket_walk *walk, struct sp_render *render,
 			 const struct sp_object *net, enum sp_file file);

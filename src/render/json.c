@@ -282,7 +282,7 @@ static int put_sockets(struct sp_render *r, enum sp_file file,
 		if (!is_first)
 			sp_text_str(&r->text, ",");
 		is_first = false;
-		put_socket(&r->text, &conn, sp_conn_walk_now_ns(walk.conns));
+		put_socket(&r->text, &conn, sp_conn_walk_now_ns(walk.others));
 	}
 	sp_text_str(&r->text, "]");
 	sp_socket_walk_end(&walk);

@@ -43,58 +43,67 @@ static const struct socket_file *file_of(enum sp_file file)
 	return &socket_files[file - SP_FILE_TCP];
 }
 
+/* Both walks at once: so that there is no text yet if memory is lacking. */
 int sp_socket_walk_begin(struct sp_socket_walk *walk, struct sp_render *render,
 			 const struct sp_object *net, enum sp_file file)
 {
 	const struct socket_file *f = file_of(file);
+	int err = 0;
 
 	*walk = (struct sp_socket_walk){
-		.reader = render->reader,
-		.net = net,
 		.family = f->family,
 		.protocol = f->protocol,
-		.want_listeners = f->protocol == IPPROTO_TCP,
 	};
-	if (!f->protocol)
-		return 0;
-	return sp_conn_walk_begin(walk->reader, net, &walk->conns);
+	if (f->protocol)
+		err = sp_conn_walk_begin(render->reader, net, &walk->others);
+	if (!err && f->protocol == IPPROTO_TCP)
+		err = sp_conn_walk_begin(render->reader, net, &walk->listeners);
+	if (err)
+		sp_socket_walk_end(walk);
+	return err;
 }
 
 void sp_socket_walk_end(struct sp_socket_walk *walk)
 {
-	sp_conn_walk_end(walk->conns);
-	walk->conns = NULL;
+	sp_conn_walk_end(walk->listeners);
+	sp_conn_walk_end(walk->others);
+	walk->listeners = walk->others = NULL;
 }
 
-/* From listeners to the others. */
-static int turn(struct sp_socket_walk *walk)
+static bool is_of_file(const struct sp_socket_walk *walk,
+		       const struct sp_conn *conn)
 {
-	sp_socket_walk_end(walk);
-	walk->want_listeners = false;
-	return sp_conn_walk_begin(walk->reader, walk->net, &walk->conns);
+	return conn->key.protocol == walk->protocol &&
+	       conn->key.family == walk->family;
+}
+
+static bool is_listener(const struct sp_conn *conn)
+{
+	return conn->key.protocol == IPPROTO_TCP &&
+	       conn->state == SP_TCP_LISTEN;
 }
 
 int sp_socket_walk_next(struct sp_socket_walk *walk, struct sp_conn *ret_conn)
 {
-	if (!walk->conns)
-		return -ENOENT;
-	for (;;) {
-		int err = sp_conn_walk_next(walk->conns, ret_conn);
+	int err;
 
-		if (err == -ENOENT && walk->want_listeners) {
-			err = turn(walk);
-			if (err)
-				return err;
-			continue;
+	while (walk->listeners) {
+		err = sp_conn_walk_next(walk->listeners, ret_conn);
+		if (err == -ENOENT) {
+			sp_conn_walk_end(walk->listeners);
+			walk->listeners = NULL;
+			break;
 		}
-		if (err)
+		if (err ||
+		    (is_listener(ret_conn) && is_of_file(walk, ret_conn)))
 			return err;
-		if (ret_conn->key.protocol == walk->protocol &&
-		    ret_conn->key.family == walk->family &&
-		    walk->want_listeners == (walk->protocol == IPPROTO_TCP &&
-					     ret_conn->state == SP_TCP_LISTEN))
-			return 0;
 	}
+	if (!walk->others)
+		return -ENOENT;
+	do
+		err = sp_conn_walk_next(walk->others, ret_conn);
+	while (!err && (is_listener(ret_conn) || !is_of_file(walk, ret_conn)));
+	return err;
 }
 
 static void put_head(struct sp_text *t, const struct socket_file *f)
@@ -116,7 +125,7 @@ static void put_row(struct sp_text *t, const struct sp_socket_walk *walk,
 
 	if (walk->protocol == IPPROTO_TCP)
 		p = sp_put_tcp_row(p, sl, conn,
-				   sp_conn_walk_now_ns(walk->conns));
+				   sp_conn_walk_now_ns(walk->others));
 	else
 		p = sp_put_udp_row(p, conn);
 	sp_text_commit(t, p);
