@@ -34,6 +34,8 @@ int sp_cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, and "Try 'statplane COMMAND --help'." Return: SP_EXIT_USAGE. */
 int sp_cli_usage(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The second line of that alone. Return: SP_EXIT_USAGE. */
+int sp_cli_hint(const char *command);
 
 /* The same for what getopt_long() returned as ':' or '?'. */
 int sp_cli_bad_option(const char *command, int option, char **argv);

@@ -56,6 +56,13 @@ int sp_cli_error(const char *format, ...)
 	return SP_EXIT_FAILURE;
 }
 
+int sp_cli_hint(const char *command)
+{
+	fprintf(stderr, "Try 'statplane%s%s --help'.\n", *command ? " " : "",
+		command);
+	return SP_EXIT_USAGE;
+}
+
 int sp_cli_usage(const char *command, const char *format, ...)
 {
 	va_list args;
@@ -63,9 +70,7 @@ int sp_cli_usage(const char *command, const char *format, ...)
 	va_start(args, format);
 	say(format, args);
 	va_end(args);
-	fprintf(stderr, "Try 'statplane%s%s --help'.\n", *command ? " " : "",
-		command);
-	return SP_EXIT_USAGE;
+	return sp_cli_hint(command);
 }
 
 int sp_cli_bad_option(const char *command, int option, char **argv)

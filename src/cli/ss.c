@@ -226,8 +226,9 @@ static int refuse_filter(const char *text, const struct sp_ss_error *error)
 		shown[len] = c >= ' ' && c < 0x7f ? c : '?';
 	}
 	shown[len] = '\0';
-	return usage("filter, character %zu: %s\n  %s\n  %*s^", error->pos + 1,
-		     error->text, shown, (int)(error->pos - start), "");
+	sp_cli_error("filter, character %zu: %s", error->pos + 1, error->text);
+	fprintf(stderr, "  %s\n  %*s^\n", shown, (int)(error->pos - start), "");
+	return sp_cli_hint("ss");
 }
 
 static int parse(struct sp_ss *ss, int argc, char **argv)
