@@ -300,6 +300,21 @@ static void a_multicast_that_nobody_reads_is_ignored(void **state)
 	expect(CAST4(32) "Udp.IgnoredMulti");
 }
 
+static void each_space_has_its_own_count_of_ignored_multicasts(void **state)
+{
+	static const uint8_t all[16] = {0xff, 2, [15] = 1};
+
+	(void)state;
+	receive_in(MAC_GROUP,
+		   ip6((struct ip6){.dst = all, .data = udp(9, 8, 4)}));
+	expect(IN6(52) "Ip6.InMcastPkts Ip6.InMcastOctets=52 "
+		       "Udp6.IgnoredMulti");
+	receive_in(MAC_GROUP, ip4((struct ip4){.dst = 0xe0000001,
+					       .protocol = 136,
+					       .data = udp(9, 8, 4)}));
+	expect(CAST4(32) "UdpLite.IgnoredMulti");
+}
+
 static void a_long_multicast_is_checked_only_by_who_reads_it(void **state)
 {
 	(void)state;
@@ -391,6 +406,7 @@ int main(void)
 		TEST(a_broadcast_frame_is_never_answered),
 		TEST(a_full_ring_decides_the_oldest_and_counts_it),
 		TEST(a_multicast_that_nobody_reads_is_ignored),
+		TEST(each_space_has_its_own_count_of_ignored_multicasts),
 		TEST(a_long_multicast_is_checked_only_by_who_reads_it),
 		TEST(ipv6_takes_length_zero_for_everything),
 		TEST(lite_checks_what_its_coverage_says),
