@@ -8,7 +8,7 @@
 packages_build=(gcc libc6-dev meson ninja-build pkg-config python3
 	libpcap-dev zlib1g-dev liburcu-dev libcmocka-dev)
 # Sanitizers, the second compiler, the other architecture.
-packages_check=(g++ clang libclang-rt-14-dev valgrind
+packages_check=(g++ libck-dev clang libclang-rt-14-dev valgrind
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 	mandoc dpkg-dev libjansson-dev)
 # Real tools that read what statplane writes, and traffic for the tests.

@@ -50,7 +50,7 @@ struct sp_percpu;
  *              2^24)
  * @blob_bytes: the most bytes of item names and help texts (default 4 MiB)
  * @table_bytes: address space for tables (statplane/table.h), each of which
- *              takes what its most entries would need (default 64 GiB, at most
+ *              takes what its most entries would need (default 32 GiB, at most
  *              16 TiB; only what is used costs memory)
  */
 struct sp_plane_opts {

@@ -205,7 +205,9 @@ SP_API void sp_table_lookup_batch(const struct sp_table *table,
  * Nobody sees an entry before it is whole.
  *
  * Return: 0; -EEXIST; -ENOSPC if max_entries are in it, or there is no memory
- * (each counted, everything is as it was). The table may double meanwhile: what
+ * (each counted, everything is as it was). Memory of removed entries counts as
+ * there only when nobody can hold them any more: an eighth of max_entries and
+ * some thousand may wait for that. The table may double meanwhile: what
  * of it is not yet moved is moved by later insertions, a few buckets each.
  *
  * Context: any thread (ONE_WRITER: the one); not signal handlers. Calls

@@ -167,35 +167,75 @@ static double sort_median(double *values, unsigned nr)
 	return median(values, nr);
 }
 
+double sp_series_median(const struct sp_series *series)
+{
+	double *v = calloc(series->nr + 1, sizeof(*v));
+	double mid;
+
+	if (!v || !series->nr) {
+		free(v);
+		return 0;
+	}
+	memcpy(v, series->sample, series->nr * sizeof(*v));
+	mid = sort_median(v, series->nr);
+	free(v);
+	return mid;
+}
+
+/* The median over rounds of their time by ours; @v is room for as many. */
+static double ratio_to(const struct sp_series *ours,
+		       const struct sp_series *theirs, double *v)
+{
+	for (unsigned i = 0; i < ours->nr; i++)
+		v[i] = theirs->sample[i] / ours->sample[i];
+	return sort_median(v, ours->nr);
+}
+
+static void print_others(const struct sp_bench_opts *opts,
+			 const struct sp_series *ours,
+			 const struct sp_bench_other *others, double *v)
+{
+	for (; others && others->name; others++)
+		printf(opts->json ? ",\"ratio_%2$s\":%1$.3f" : "  %1$.2f %2$s",
+		       ratio_to(ours, others->series, v), others->name);
+}
+
 void sp_bench_case(const struct sp_bench_opts *opts, const char *bench,
 		   const char *name, const struct sp_series *ours,
 		   const char *peer, const struct sp_series *theirs)
 {
+	sp_bench_case_with(opts, bench, name, ours, peer, theirs, NULL);
+}
+
+void sp_bench_case_with(const struct sp_bench_opts *opts, const char *bench,
+			const char *name, const struct sp_series *ours,
+			const char *peer, const struct sp_series *theirs,
+			const struct sp_bench_other *others)
+{
 	const unsigned nr = ours->nr;
-	double *v = calloc(nr, sizeof(*v));
+	double *v = calloc(2 * nr, sizeof(*v));
 	double ratio = 1, mid;
 
 	if (!v)
 		return;
-	if (peer) {
-		for (unsigned i = 0; i < nr; i++)
-			v[i] = theirs->sample[i] / ours->sample[i];
-		ratio = sort_median(v, nr);
-	}
+	if (peer)
+		ratio = ratio_to(ours, theirs, v);
 	memcpy(v, ours->sample, nr * sizeof(*v));
 	mid = sort_median(v, nr);
 	if (opts->json)
 		printf("{\"bench\":\"%s\",\"case\":\"%s\",\"unit\":\"ns\","
 		       "\"min\":%.3f,\"median\":%.3f,\"max\":%.3f,"
-		       "\"ratio\":%.3f,\"peer\":\"%s\"}\n",
+		       "\"ratio\":%.3f,\"peer\":\"%s\"",
 		       bench, name, v[0], mid, v[nr - 1], ratio,
 		       peer ? peer : "none");
 	else if (peer)
-		printf("%-26s %10.2f %10.2f %10.2f   %6.2f  %s\n", name, v[0],
+		printf("%-26s %10.2f %10.2f %10.2f   %6.2f  %s", name, v[0],
 		       mid, v[nr - 1], ratio, peer);
 	else
-		printf("%-26s %10.2f %10.2f %10.2f\n", name, v[0], mid,
+		printf("%-26s %10.2f %10.2f %10.2f", name, v[0], mid,
 		       v[nr - 1]);
+	print_others(opts, ours, others, v + nr);
+	puts(opts->json ? "}" : "");
 	fflush(stdout);
 	free(v);
 }
@@ -221,6 +261,10 @@ static const struct bench {
 	{"add", "one increment, by each way of counting", sp_bench_add, 15},
 	{"fold", "sum 116 counters over 2 to 512 units", sp_bench_fold, 15},
 	{"show", "text of net/snmp and net/netstat", sp_bench_show, 15},
+	{"table", "1 M keys beside liburcu's and libck's tables",
+	 sp_bench_table, 5},
+	{"walk", "empty and full tables, and the kernel's own", sp_bench_walk,
+	 7},
 };
 
 #define NR_BENCHES (sizeof(benches) / sizeof(benches[0]))

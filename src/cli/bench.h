@@ -38,6 +38,8 @@ int sp_cli_bench(int argc, char **argv);
 int sp_bench_add(const struct sp_bench_opts *opts);
 int sp_bench_fold(const struct sp_bench_opts *opts);
 int sp_bench_show(const struct sp_bench_opts *opts);
+int sp_bench_table(const struct sp_bench_opts *opts);
+int sp_bench_walk(const struct sp_bench_opts *opts);
 
 /* Times of one way of doing the work, ns each, in the order of rounds. */
 struct sp_series {
@@ -70,6 +72,21 @@ void sp_bench_begin(const struct sp_bench_opts *opts, const char *title);
 void sp_bench_case(const struct sp_bench_opts *opts, const char *bench,
 		   const char *name, const struct sp_series *ours,
 		   const char *peer, const struct sp_series *theirs);
+
+/* Something else that a case is set against; its ratio is a JSON member. */
+struct sp_bench_other {
+	const char *name; /* "lock_each": member ratio_lock_each */
+	const struct sp_series *series;
+};
+
+/* sp_bench_case() with more peers, which end with a NULL name. */
+void sp_bench_case_with(const struct sp_bench_opts *opts, const char *bench,
+			const char *name, const struct sp_series *ours,
+			const char *peer, const struct sp_series *theirs,
+			const struct sp_bench_other *others);
+
+/* The median of its samples; 0 if there are none. */
+double sp_series_median(const struct sp_series *series);
 
 /* A remark below or between the lines of the table; nothing for JSON. */
 void sp_bench_note(const struct sp_bench_opts *opts, const char *format, ...)

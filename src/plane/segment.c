@@ -42,7 +42,7 @@
 #define DEFAULT_UNIT_BYTES  (UINT64_C(64) << 20)
 #define DEFAULT_OBJECTS     65536
 #define DEFAULT_BLOB_BYTES  (UINT64_C(4) << 20)
-#define DEFAULT_TABLE_BYTES (UINT64_C(64) << 30)
+#define DEFAULT_TABLE_BYTES (UINT64_C(32) << 30)
 #define DEFAULT_PROGRAM     "statplane"
 
 #define MAX_OBJECTS     (1u << 24)

@@ -18,15 +18,10 @@
 /* --- lock ----------------------------------------------------------------- */
 
 /* [T2]: what is stored behind the odd value has release. */
-static void lock_bucket(const struct sp_table *table,
-			struct sp_table_bucket *bucket)
+static void lock_bucket(struct sp_table_bucket *bucket)
 {
 	uint32_t seq = __atomic_load_n(&bucket->seq, __ATOMIC_RELAXED);
 
-	if (!table->is_shared) {
-		__atomic_store_n(&bucket->seq, seq + 1, __ATOMIC_RELAXED);
-		return;
-	}
 	for (unsigned i = 1;; i++) {
 		if (seq % 2 == 0 && __atomic_compare_exchange_n(
 					    &bucket->seq, &seq, seq + 1, false,
@@ -40,27 +35,19 @@ static void lock_bucket(const struct sp_table *table,
 	}
 }
 
-struct sp_table_bucket *sp_bucket_lock(struct sp_table *table, uint64_t hash)
+struct sp_table_bucket *sp_bucket_lock_shared(struct sp_table *table,
+					      uint64_t hash)
 {
 	for (;;) {
-		uint32_t b =
-			sp_bucket_of(hash, sp_view_nr_buckets(&table->view));
+		uint32_t b = sp_bucket_of(hash, sp_table_nr_buckets(table));
 		struct sp_table_bucket *bucket = &table->buckets[b];
 
-		lock_bucket(table, bucket);
+		lock_bucket(bucket);
 		/* While it is locked it is not split. */
-		if (!table->is_shared ||
-		    sp_bucket_of(hash, sp_view_nr_buckets(&table->view)) == b)
+		if (sp_bucket_of(hash, sp_table_nr_buckets(table)) == b)
 			return bucket;
-		sp_bucket_unlock(table, bucket);
+		sp_bucket_unlock(bucket);
 	}
-}
-
-void sp_bucket_unlock(struct sp_table *table, struct sp_table_bucket *bucket)
-{
-	(void)table;
-	__atomic_store_n(&bucket->seq, bucket->seq + 1,
-			 __ATOMIC_RELEASE); /* [T2] */
 }
 
 void sp_bucket_moves_begin(struct sp_table_bucket *bucket)
@@ -77,40 +64,29 @@ void sp_bucket_moves_end(struct sp_table_bucket *bucket)
 
 /* --- bitmap --------------------------------------------------------------- */
 
-void sp_bucket_mark(struct sp_table *table,
-		    const struct sp_table_bucket *bucket)
+/* One lock for all words below a word of the summary. */
+static struct sp_lock *lock_of(struct sp_table *table, uint32_t b)
 {
-	uint32_t b = (uint32_t)(bucket - table->buckets);
-	uint64_t *word = &table->bitmap[b / 64];
-	uint64_t *summary = &table->summary[b / 4096];
-	/* One lock for all words below a word of the summary. */
-	struct sp_lock *lock = &table->bits_lock[b / 4096 % SP_NR_BITS_LOCKS];
-
-	sp_table_lock(table, lock);
-	/* [T6] */
-	__atomic_store_n(summary, *summary | UINT64_C(1) << b / 64 % 64,
-			 __ATOMIC_RELEASE);
-	__atomic_store_n(word, *word | UINT64_C(1) << b % 64, __ATOMIC_RELEASE);
-	sp_table_unlock(table, lock);
+	return &table->bits_lock[b / 4096 % SP_NR_BITS_LOCKS];
 }
 
-void sp_bucket_unmark(struct sp_table *table,
-		      const struct sp_table_bucket *bucket)
+void sp_bucket_mark_shared(struct sp_table *table, uint32_t b)
 {
-	uint32_t b = (uint32_t)(bucket - table->buckets);
-	uint64_t *word = &table->bitmap[b / 64];
-	uint64_t *summary = &table->summary[b / 4096];
-	struct sp_lock *lock = &table->bits_lock[b / 4096 % SP_NR_BITS_LOCKS];
+	/* It can only be cleared by who holds the bucket: this thread. */
+	if (__atomic_load_n(&table->bitmap[b / 64], __ATOMIC_RELAXED) >>
+		    b % 64 &
+	    1)
+		return;
+	sp_lock_acquire(lock_of(table, b));
+	sp_bits_set(table, b);
+	sp_lock_release(lock_of(table, b));
+}
 
-	sp_table_lock(table, lock);
-	/* [T6] */
-	__atomic_store_n(word, *word & ~(UINT64_C(1) << b % 64),
-			 __ATOMIC_RELEASE);
-	if (!*word)
-		__atomic_store_n(summary,
-				 *summary & ~(UINT64_C(1) << b / 64 % 64),
-				 __ATOMIC_RELEASE);
-	sp_table_unlock(table, lock);
+void sp_bucket_unmark_shared(struct sp_table *table, uint32_t b)
+{
+	sp_lock_acquire(lock_of(table, b));
+	sp_bits_clear(table, b, true);
+	sp_lock_release(lock_of(table, b));
 }
 
 /* --- overflow ------------------------------------------------------------- */

@@ -29,9 +29,9 @@ static void next_incarnation(struct sp_table_head *entry)
 			 __ATOMIC_RELEASE); /* [T5] */
 }
 
-static void fill_entry(const struct sp_table *table,
-		       struct sp_table_head *entry, const struct sp_key *key,
-		       uint64_t hash, const void *payload)
+SP_INLINE void fill_entry(const struct sp_table *table,
+			  struct sp_table_head *entry, const struct sp_key *key,
+			  unsigned nr_words, uint64_t hash, const void *payload)
 {
 	uint64_t *words = (uint64_t *)(void *)(entry + 1);
 	unsigned nr = table->entry_bytes / 8 - sizeof(*entry) / 8;
@@ -40,11 +40,11 @@ static void fill_entry(const struct sp_table *table,
 
 	begin(entry);
 	__atomic_store_n(&entry->hash, hash, __ATOMIC_RELEASE); /* [T5] */
-	for (unsigned i = 0; i < key->nr_words; i++)
+	for (unsigned i = 0; i < nr_words; i++)
 		sp_table_store(&words[i], key->word[i]);
-	for (unsigned i = key->nr_words; i < nr; i++) {
+	for (unsigned i = nr_words; i < nr; i++) {
 		if (from)
-			memcpy(&word, from + 8 * (i - key->nr_words), 8);
+			memcpy(&word, from + 8 * (i - nr_words), 8);
 		sp_table_store(&words[i], word);
 	}
 	next_incarnation(entry);
@@ -90,74 +90,104 @@ struct spot {
 	unsigned place;
 	struct sp_table_bucket *last; /* of the chain */
 	unsigned nr_buckets;
-	bool is_empty;
 };
 
 static void look(const struct sp_table *table, struct sp_table_bucket *bucket,
 		 const struct sp_key *key, uint64_t hash, struct spot *spot)
 {
-	uint16_t tag = sp_tag_of(hash);
-
 	spot->bucket = NULL;
 	spot->nr_buckets = 0;
-	spot->is_empty = true;
 	for (; bucket; bucket = sp_bucket_next(table, bucket)) {
 		unsigned is_free = sp_match(bucket, 0);
 
-		spot->entry = sp_find_here(table, bucket, key, tag);
+		spot->entry = sp_find_here(table, bucket, key, table->nr_words,
+					   sp_tag_of(hash));
 		if (spot->entry)
 			return;
 		if (is_free && !spot->bucket) {
 			spot->bucket = bucket;
-			spot->place = (unsigned)__builtin_ctz(is_free);
+			spot->place = sp_match_first(is_free);
 		}
-		if (is_free != (1u << SP_BUCKET_SLOTS) - 1)
-			spot->is_empty = false;
 		spot->last = bucket;
 		spot->nr_buckets++;
 	}
 }
 
+/* Find a place in a locked bucket. Return: 0; -EEXIST; -ENOSPC. */
+__attribute__((noinline)) static int
+find_place(struct sp_table *table, struct sp_table_bucket *bucket,
+	   const struct sp_key *key, uint64_t hash, struct spot *spot)
+{
+	look(table, bucket, key, hash, spot);
+	if (spot->entry)
+		return -EEXIST;
+	if (spot->bucket)
+		return 0;
+	spot->place = 0;
+	if (spot->nr_buckets == SP_CHAIN_MAX)
+		return -ENOSPC;
+	return sp_bucket_extend(table, spot->last, &spot->bucket);
+}
+
+/* Most buckets have a free place, no second one, and no such tag. */
+SP_INLINE bool is_simple(const struct sp_table_bucket *bucket, uint64_t hash,
+			 unsigned is_free)
+{
+	return is_free && !bucket->overflow &&
+	       !sp_match(bucket, sp_tag_of(hash));
+}
+
 /* Into a locked bucket. Return: 0; -EEXIST; -ENOSPC. */
-static int put(struct sp_table *table, struct sp_table_bucket *bucket,
-	       const struct sp_key *key, uint64_t hash, const void *payload,
-	       uint32_t idx, struct sp_table_head **ret_entry)
+SP_INLINE int put(struct sp_table *table, struct sp_table_bucket *bucket,
+		  const struct sp_key *key, unsigned nr_words, uint64_t hash,
+		  const void *payload, uint32_t idx,
+		  struct sp_table_head **ret_entry)
 {
 	struct sp_table_head *entry = sp_entry_at(table, idx);
-	struct spot spot;
+	unsigned is_free = sp_match(bucket, 0);
+	struct spot spot = {.bucket = bucket};
 
-	look(table, bucket, key, hash, &spot);
-	if (spot.entry) {
-		*ret_entry = spot.entry;
-		return -EEXIST;
+	if (__builtin_expect(is_simple(bucket, hash, is_free), 1)) {
+		spot.place = sp_match_first(is_free);
+	} else {
+		int err = find_place(table, bucket, key, hash, &spot);
+
+		if (err == -EEXIST)
+			*ret_entry = spot.entry;
+		if (err)
+			return err;
 	}
-	if (!spot.bucket) {
-		if (spot.nr_buckets == SP_CHAIN_MAX ||
-		    sp_bucket_extend(table, spot.last, &spot.bucket))
-			return -ENOSPC;
-		spot.place = 0;
-	}
-	fill_entry(table, entry, key, hash, payload);
-	if (spot.is_empty)
-		sp_bucket_mark(table, bucket);
+	fill_entry(table, entry, key, nr_words, hash, payload);
+	sp_bucket_mark(table, bucket);
 	sp_bucket_put(spot.bucket, spot.place, sp_tag_of(hash), idx);
 	*ret_entry = entry;
 	return 0;
 }
 
-static int insert(struct sp_table *table, const struct sp_key *key,
-		  uint64_t hash, const void *payload, uint32_t idx,
-		  struct sp_table_head **ret_entry)
+SP_INLINE int insert(struct sp_table *table, const void *key, unsigned nr_words,
+		     uint64_t hash, const void *payload, uint32_t idx,
+		     struct sp_table_head **ret_entry)
 {
-	struct sp_table_bucket *bucket = sp_bucket_lock(table, hash);
-	int err = put(table, bucket, key, hash, payload, idx, ret_entry);
+	struct sp_table_bucket *bucket;
+	struct sp_key words;
+	int err;
 
-	sp_bucket_unlock(table, bucket);
-	if (err) {
-		sp_slots_unget(table, idx);
-		leave(table);
-	}
+	sp_key_load(table, &words, key, nr_words);
+	bucket = sp_bucket_lock(table, hash);
+	err = put(table, bucket, &words, nr_words, hash, payload, idx,
+		  ret_entry);
+	sp_bucket_unlock(bucket);
 	return err;
+}
+
+static int insert_any(struct sp_table *table, const void *key, uint64_t hash,
+		      const void *payload, uint32_t idx,
+		      struct sp_table_head **ret_entry)
+{
+	if (table->nr_words == 2)
+		return insert(table, key, 2, hash, payload, idx, ret_entry);
+	return insert(table, key, table->nr_words, hash, payload, idx,
+		      ret_entry);
 }
 
 /* There is no room; but the key may be there. */
@@ -194,7 +224,6 @@ static bool make_room(struct sp_table *table, const void *key, uint64_t hash)
 int sp_table_insert(struct sp_table *table, const void *key, uint64_t hash,
 		    const void *payload, struct sp_table_head **ret_entry)
 {
-	struct sp_key words;
 	uint32_t idx;
 	int err;
 
@@ -207,8 +236,11 @@ int sp_table_insert(struct sp_table *table, const void *key, uint64_t hash,
 		return refuse(table, key, hash, &table->hdr->nr_no_memory,
 			      ret_entry);
 	}
-	sp_key_load(&words, key, table->key_bytes);
-	err = insert(table, &words, hash, payload, idx, ret_entry);
+	err = insert_any(table, key, hash, payload, idx, ret_entry);
+	if (err) {
+		sp_slots_unget(table, idx);
+		leave(table);
+	}
 	if (err == -ENOSPC)
 		sp_table_count(table, &table->hdr->nr_no_memory, 1);
 	if (!err && sp_table_is_full_enough(table))
@@ -218,61 +250,70 @@ int sp_table_insert(struct sp_table *table, const void *key, uint64_t hash,
 
 /* --- removal -------------------------------------------------------------- */
 
-/* Return: false if the chain does not hold the entry. */
-static bool clear(const struct sp_table *table, struct sp_table_bucket *bucket,
-		  uint16_t tag, uint32_t idx)
-{
-	for (; bucket; bucket = sp_bucket_next(table, bucket)) {
-		for (unsigned mask = sp_match(bucket, tag); mask;
-		     mask &= mask - 1) {
-			unsigned place = (unsigned)__builtin_ctz(mask);
-
-			if (sp_bucket_idx(bucket, place) == idx) {
-				sp_bucket_clear(bucket, place);
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-static bool is_empty(const struct sp_table *table,
-		     const struct sp_table_bucket *bucket)
+/* Return: the bucket of a chain that holds the entry, with its place; NULL. */
+SP_INLINE struct sp_table_bucket *find_idx(const struct sp_table *table,
+					   struct sp_table_bucket *bucket,
+					   uint16_t tag, uint32_t idx,
+					   unsigned *ret_place)
 {
 	for (; bucket; bucket = sp_bucket_next(table, bucket))
-		if (sp_match(bucket, 0) != (1u << SP_BUCKET_SLOTS) - 1)
+		for (unsigned mask = sp_match(bucket, tag); mask;
+		     mask = sp_match_rest(mask)) {
+			*ret_place = sp_match_first(mask);
+			if (sp_bucket_idx(bucket, *ret_place) == idx)
+				return bucket;
+		}
+	return NULL;
+}
+
+static bool is_chain_empty(const struct sp_table *table,
+			   const struct sp_table_bucket *bucket)
+{
+	for (; bucket; bucket = sp_bucket_next(table, bucket))
+		if (sp_match(bucket, 0) != SP_MATCH_ALL)
 			return false;
 	return true;
 }
 
-/* A locked bucket has become empty. */
-static void vacate(struct sp_table *table, struct sp_table_bucket *bucket)
+/* The bit of a locked bucket with a chain, which may have become empty. */
+__attribute__((noinline)) static void
+unmark_chain(struct sp_table *table, struct sp_table_bucket *bucket)
 {
-	sp_bucket_unmark(table, bucket);
-	if (!bucket->overflow)
+	if (!is_chain_empty(table, bucket))
 		return;
+	sp_bucket_unmark(table, bucket, true);
 	sp_bucket_moves_begin(bucket);
 	sp_bucket_cut(table, bucket);
 	sp_bucket_moves_end(bucket);
+}
+
+static void end_life(struct sp_table_head *entry)
+{
+	begin(entry);
+	next_incarnation(entry);
+	end(entry);
 }
 
 int sp_table_remove(struct sp_table *table, struct sp_table_head *entry)
 {
 	uint64_t hash = __atomic_load_n(&entry->hash, __ATOMIC_RELAXED);
 	uint32_t idx = sp_table_idx(table, entry);
-	struct sp_table_bucket *bucket = sp_bucket_lock(table, hash);
-	bool is_found = clear(table, bucket, sp_tag_of(hash), idx);
+	struct sp_table_bucket *bucket = sp_bucket_lock(table, hash), *b;
+	unsigned place;
 
-	if (is_found) {
-		if (is_empty(table, bucket))
-			vacate(table, bucket);
-		begin(entry);
-		next_incarnation(entry);
-		end(entry);
-	}
-	sp_bucket_unlock(table, bucket);
-	if (!is_found)
+	b = find_idx(table, bucket, sp_tag_of(hash), idx, &place);
+	if (!b) {
+		sp_bucket_unlock(bucket);
 		return -ENOENT;
+	}
+	sp_bucket_clear(b, place);
+	if (__builtin_expect(bucket->overflow != 0, 0))
+		unmark_chain(table, bucket);
+	else
+		sp_bucket_unmark(table, bucket,
+				 sp_match(bucket, 0) == SP_MATCH_ALL);
+	end_life(entry);
+	sp_bucket_unlock(bucket);
 	leave(table);
 	sp_slots_put(table, idx);
 	return 0;

@@ -49,9 +49,9 @@
 #define SP_TABLE_MAX_BUCKETS (1u << 26)
 
 struct sp_table_bucket {
+	uint16_t tag[SP_BUCKET_SLOTS]; /* of the hash, see view.h; 0: free */
 	uint32_t seq;                  /* [T2] */
 	uint32_t moves;                /* [T3] */
-	uint16_t tag[SP_BUCKET_SLOTS]; /* top bits of the hash; 0: free */
 	uint32_t idx[SP_BUCKET_SLOTS]; /* of the entry */
 	uint32_t overflow;             /* number of the next one + 1, or 0 */
 	uint32_t pad;

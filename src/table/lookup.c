@@ -17,29 +17,36 @@
 
 uint64_t sp_table_hash(const struct sp_table *table, const void *key)
 {
-	return sp_hash(&table->secret, key, table->key_bytes);
+	return table->hash(table, key);
 }
 
-static const struct sp_table_bucket *bucket_of(const struct sp_table *table,
-					       uint64_t hash)
+struct sp_table_head *sp_table_lookup(const struct sp_table *table,
+				      const void *key, uint64_t hash)
 {
-	return &table->buckets[sp_bucket_of(hash,
-					    sp_view_nr_buckets(&table->view))];
+	return table->find(table, key, hash);
 }
+
+SP_INLINE const struct sp_table_bucket *bucket_of(const struct sp_table *table,
+						  uint64_t hash)
+{
+	return &table->buckets[sp_bucket_of(hash, sp_table_nr_buckets(table))];
+}
+
+/* --- the rare ways -------------------------------------------------------- */
 
 /* Return: the entry; NULL and *@ret_sure false if it may be elsewhere. */
-static inline struct sp_table_head *find_once(const struct sp_table *table,
-					      const struct sp_key *key,
-					      uint64_t hash, bool *ret_sure)
+static struct sp_table_head *find_once(const struct sp_table *table,
+				       const struct sp_key *key, uint64_t hash,
+				       bool *ret_sure)
 {
 	const struct sp_table_bucket *bucket = bucket_of(table, hash);
 	const struct sp_table_bucket *b = bucket;
-	uint16_t tag = sp_tag_of(hash);
 	/* [T3] */
 	uint32_t moves = __atomic_load_n(&bucket->moves, __ATOMIC_ACQUIRE);
 
 	for (unsigned i = 0; b && i < SP_CHAIN_MAX; i++) {
-		struct sp_table_head *entry = sp_find_here(table, b, key, tag);
+		struct sp_table_head *entry = sp_find_here(
+			table, b, key, table->nr_words, sp_tag_of(hash));
 
 		if (entry)
 			return entry;
@@ -53,15 +60,19 @@ static inline struct sp_table_head *find_once(const struct sp_table *table,
 	return NULL;
 }
 
-static inline struct sp_table_head *
-find(const struct sp_table *table, const struct sp_key *key, uint64_t hash)
+/* From the start, whatever there is. */
+__attribute__((noinline)) static struct sp_table_head *
+find_patiently(const struct sp_table *table, const void *key, uint64_t hash)
 {
+	struct sp_key words;
+
+	sp_key_load(table, &words, key, table->nr_words);
 	for (unsigned i = 1;; i++) {
 		bool is_sure;
 		struct sp_table_head *entry =
-			find_once(table, key, hash, &is_sure);
+			find_once(table, &words, hash, &is_sure);
 
-		if (entry || __builtin_expect(is_sure, 1))
+		if (entry || is_sure)
 			return entry;
 		if (i % SPINS_A_YIELD)
 			sp_table_relax();
@@ -70,25 +81,56 @@ find(const struct sp_table *table, const struct sp_key *key, uint64_t hash)
 	}
 }
 
-struct sp_table_head *sp_table_lookup(const struct sp_table *table,
-				      const void *key, uint64_t hash)
-{
-	struct sp_key words;
+/* --- the common way ------------------------------------------------------- */
 
-	sp_key_load(&words, key, table->key_bytes);
-	return find(table, &words, hash);
-}
-
-/* The entry that the first tag leads to is asked for. */
-static inline void prefetch_entry(const struct sp_table *table, uint64_t hash)
+/* By the first place in the bucket that has the tag. */
+SP_INLINE struct sp_table_head *find_fast(const struct sp_table *table,
+					  const void *key, unsigned nr_words,
+					  uint64_t hash)
 {
 	const struct sp_table_bucket *bucket = bucket_of(table, hash);
 	unsigned mask = sp_match(bucket, sp_tag_of(hash));
+	struct sp_table_head *entry;
+	struct sp_key words;
 
-	if (mask)
-		__builtin_prefetch(sp_entry_at(
-			table,
-			sp_bucket_idx(bucket, (unsigned)__builtin_ctz(mask))));
+	if (__builtin_expect(!mask, 0))
+		return find_patiently(table, key, hash);
+	sp_key_load(table, &words, key, nr_words);
+	entry = sp_entry_at(table, sp_bucket_idx(bucket, sp_match_first(mask)));
+	if (__builtin_expect(!sp_key_equal(entry, &words, nr_words), 0))
+		return find_patiently(table, key, hash);
+	return entry;
+}
+
+static struct sp_table_head *find_2(const struct sp_table *table,
+				    const void *key, uint64_t hash)
+{
+	return find_fast(table, key, 2, hash);
+}
+
+static struct sp_table_head *find_5(const struct sp_table *table,
+				    const void *key, uint64_t hash)
+{
+	return find_fast(table, key, 5, hash);
+}
+
+sp_table_find_fn *sp_table_choose_find(unsigned nr_words)
+{
+	return nr_words == 2 ? find_2 : nr_words == 5 ? find_5 : find_patiently;
+}
+
+/* --- many ----------------------------------------------------------------- */
+
+/* The entry that the first tag leads to is asked for. */
+SP_INLINE void prefetch_entry(const struct sp_table *table, uint64_t hash)
+{
+	const struct sp_table_bucket *bucket = bucket_of(table, hash);
+	/* Without a branch that would be guessed before the bucket is here. */
+	unsigned mask = sp_match(bucket, sp_tag_of(hash)) |
+			1u << 2 * (SP_BUCKET_SLOTS - 1);
+
+	__builtin_prefetch(sp_entry_at(
+		table, sp_bucket_idx(bucket, sp_match_first(mask))));
 }
 
 static void lookup_few(const struct sp_table *table, const char *keys,

@@ -127,17 +127,6 @@ void sp_slots_unget(struct sp_table *table, uint32_t idx)
 	sp_table_unlock(table, &table->slot_lock);
 }
 
-void sp_slots_put(struct sp_table *table, uint32_t idx)
-{
-	struct sp_slot_stack *waiting;
-
-	sp_table_lock(table, &table->slot_lock);
-	waiting = &table->waiting[table->filled];
-	waiting->idx[waiting->nr] = idx;
-	__atomic_store_n(&waiting->nr, waiting->nr + 1, __ATOMIC_RELAXED);
-	sp_table_unlock(table, &table->slot_lock);
-}
-
 uint32_t sp_slots_waiting(const struct sp_table *table)
 {
 	return __atomic_load_n(&table->waiting[0].nr, __ATOMIC_RELAXED) +

@@ -121,7 +121,7 @@ static int move(struct sp_table *table, struct sp_table_bucket *from,
 		fill(table, to, &leave);
 		fill(table, from, &stay);
 		if (!stay.nr)
-			sp_bucket_unmark(table, from);
+			sp_bucket_unmark(table, from, true);
 	}
 	return 0;
 }
@@ -188,9 +188,9 @@ static int split(struct sp_table *table)
 	lock_for_moves(table, to);
 	err = move(table, from, to, nr);
 	sp_bucket_moves_end(to);
-	sp_bucket_unlock(table, to);
+	sp_bucket_unlock(to);
 	sp_bucket_moves_end(from);
-	sp_bucket_unlock(table, from);
+	sp_bucket_unlock(from);
 	return err;
 }
 

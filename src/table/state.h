@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "base/lock.h"
 #include "plane/plane.h"
+#include "table/hash.h"
 #include "table/layout.h"
 #include "table/view.h"
 
@@ -39,18 +39,27 @@ struct sp_slot_stack {
 
 #define SP_NR_BITS_LOCKS 64
 
+typedef struct sp_table_head *sp_table_find_fn(const struct sp_table *table,
+					       const void *key, uint64_t hash);
+
 struct sp_table {
-	struct sp_table_view view;
-	struct sp_hash_key secret;
+	/* What a lookup needs. */
+	sp_table_hash_fn *hash;
+	sp_table_find_fn *find;
+	struct sp_table_secret secret;
 	struct sp_table_hdr *hdr;
 	uint64_t *summary;
 	uint64_t *bitmap;
 	struct sp_table_bucket *overflow;
 	struct sp_table_bucket *buckets;
 	char *entries;
+	uint64_t slot_bytes;
 
+	struct sp_table_view view;
 	bool is_shared; /* not ONE_WRITER */
 	uint32_t key_bytes;
+	uint32_t nr_words;  /* of a key */
+	uint32_t key_shift; /* of the last one, past what is another's */
 	uint32_t entry_bytes;
 	uint32_t max_entries;
 	unsigned (*evict)(struct sp_table *table, void *arg);
@@ -90,8 +99,14 @@ static inline struct sp_table_head *sp_entry_at(const struct sp_table *table,
 						uint32_t idx)
 {
 	return (struct sp_table_head *)(void *)(table->entries +
-						(uint64_t)idx *
-							table->view.slot_bytes);
+						idx * table->slot_bytes);
+}
+
+/* In this process nobody lies. */
+static inline uint32_t sp_table_nr_buckets(const struct sp_table *table)
+{
+	/* [T4] */
+	return __atomic_load_n(&table->hdr->nr_buckets, __ATOMIC_ACQUIRE);
 }
 
 /* Locks that a single writer does not need. */
@@ -119,6 +134,10 @@ static inline void sp_table_count(const struct sp_table *table,
 		__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
+/* --- finding: lookup.c ---------------------------------------------------- */
+
+sp_table_find_fn *sp_table_choose_find(unsigned nr_words);
+
 /* --- memory: table.c ------------------------------------------------------ */
 
 /**
@@ -144,22 +163,103 @@ int sp_slots_get(struct sp_table *table, uint32_t *ret_idx);
 /* Nobody has seen it: it may be used again at once. */
 void sp_slots_unget(struct sp_table *table, uint32_t idx);
 /* Somebody may still look at it. */
-void sp_slots_put(struct sp_table *table, uint32_t idx);
+static inline void sp_slots_put(struct sp_table *table, uint32_t idx)
+{
+	struct sp_slot_stack *waiting;
+
+	sp_table_lock(table, &table->slot_lock);
+	waiting = &table->waiting[table->filled];
+	waiting->idx[waiting->nr] = idx;
+	__atomic_store_n(&waiting->nr, waiting->nr + 1, __ATOMIC_RELAXED);
+	sp_table_unlock(table, &table->slot_lock);
+}
 
 /* Entries that wait. */
 uint32_t sp_slots_waiting(const struct sp_table *table);
 
 /* --- buckets: bucket.c ---------------------------------------------------- */
 
-/* Lock the bucket that a hash belongs to. */
-struct sp_table_bucket *sp_bucket_lock(struct sp_table *table, uint64_t hash);
-void sp_bucket_unlock(struct sp_table *table, struct sp_table_bucket *bucket);
+/* Lock the bucket that a hash belongs to, in a table with many writers. */
+struct sp_table_bucket *sp_bucket_lock_shared(struct sp_table *table,
+					      uint64_t hash);
 
-/* The bucket's bit in the bitmap, while it is locked. */
-void sp_bucket_mark(struct sp_table *table,
-		    const struct sp_table_bucket *bucket);
-void sp_bucket_unmark(struct sp_table *table,
-		      const struct sp_table_bucket *bucket);
+/* Lock the bucket that a hash belongs to. */
+static inline struct sp_table_bucket *sp_bucket_lock(struct sp_table *table,
+						     uint64_t hash)
+{
+	struct sp_table_bucket *bucket;
+
+	if (table->is_shared)
+		return sp_bucket_lock_shared(table, hash);
+	bucket =
+		&table->buckets[sp_bucket_of(hash, sp_table_nr_buckets(table))];
+	/* [T2]: what is stored behind the odd value has release. */
+	__atomic_store_n(&bucket->seq, bucket->seq + 1, __ATOMIC_RELAXED);
+	return bucket;
+}
+
+static inline void sp_bucket_unlock(struct sp_table_bucket *bucket)
+{
+	/* Others that want it may try to change it: an atomic load. */
+	uint32_t seq = __atomic_load_n(&bucket->seq, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&bucket->seq, seq + 1, __ATOMIC_RELEASE); /* [T2] */
+}
+
+/* The bits of bucket @b, by who alone may change them. [T6] */
+static inline void sp_bits_set(struct sp_table *table, uint32_t b)
+{
+	uint64_t *word = &table->bitmap[b / 64];
+	uint64_t *summary = &table->summary[b / 4096];
+
+	if (!*word)
+		__atomic_store_n(summary, *summary | UINT64_C(1) << b / 64 % 64,
+				 __ATOMIC_RELEASE);
+	__atomic_store_n(word, *word | UINT64_C(1) << b % 64, __ATOMIC_RELEASE);
+}
+
+/* Or leave it if not @is_empty, which is not worth a branch. */
+static inline void sp_bits_clear(struct sp_table *table, uint32_t b,
+				 bool is_empty)
+{
+	uint64_t *word = &table->bitmap[b / 64];
+	uint64_t *summary = &table->summary[b / 4096];
+	uint64_t left = *word & ~((uint64_t)is_empty << b % 64);
+
+	__atomic_store_n(word, left, __ATOMIC_RELEASE);
+	if (!left)
+		__atomic_store_n(summary,
+				 *summary & ~(UINT64_C(1) << b / 64 % 64),
+				 __ATOMIC_RELEASE);
+}
+
+void sp_bucket_mark_shared(struct sp_table *table, uint32_t b);
+void sp_bucket_unmark_shared(struct sp_table *table, uint32_t b);
+
+/* A locked bucket is occupied. */
+static inline void sp_bucket_mark(struct sp_table *table,
+				  const struct sp_table_bucket *bucket)
+{
+	uint32_t b = (uint32_t)(bucket - table->buckets);
+
+	if (table->is_shared)
+		sp_bucket_mark_shared(table, b);
+	else
+		sp_bits_set(table, b);
+}
+
+/* A locked bucket lost an entry; is it empty? */
+static inline void sp_bucket_unmark(struct sp_table *table,
+				    const struct sp_table_bucket *bucket,
+				    bool is_empty)
+{
+	uint32_t b = (uint32_t)(bucket - table->buckets);
+
+	if (!table->is_shared)
+		sp_bits_clear(table, b, is_empty);
+	else if (is_empty)
+		sp_bucket_unmark_shared(table, b);
+}
 
 /**
  * sp_bucket_extend() - add an overflow bucket to the end of a locked chain

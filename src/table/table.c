@@ -41,7 +41,7 @@
 #define MAX_ENTRIES     (1u << 28)
 
 /* What waits to be free may be so many more than what is in the table. */
-#define SLACK_ENTRIES 1024
+#define SLACK_ENTRIES 4096
 
 #define OPTS_MIN_SZ sizeof(struct sp_table_opts)
 
@@ -114,7 +114,7 @@ static void plan(struct geometry *geo, const struct sp_table_opts *opts,
 			? power_of_two(opts->entry_bytes)
 			: (uint32_t)sp_round_up(opts->entry_bytes, 64);
 	geo->max_slots =
-		opts->max_entries + opts->max_entries / 64 + SLACK_ENTRIES;
+		opts->max_entries + opts->max_entries / 8 + SLACK_ENTRIES;
 	geo->min_buckets = power_of_two(opts->min_buckets);
 	geo->max_buckets = power_of_two((opts->max_entries + 3) / 4);
 	if (geo->max_buckets < geo->min_buckets)
@@ -247,6 +247,7 @@ static void set_up(struct sp_table *table, const struct geometry *geo)
 		(struct sp_table_bucket *)(void *)(area +
 						   geo->off[SP_RANGE_BUCKETS]);
 	table->entries = area + geo->off[SP_RANGE_ENTRIES];
+	table->slot_bytes = geo->slot_bytes;
 	table->view = (struct sp_table_view){
 		.hdr = (struct sp_table_hdr *)(void *)area,
 		.summary = table->summary,
@@ -367,12 +368,15 @@ int sp_table_create(struct sp_plane *plane, const char *name,
 	table->plane = plane;
 	table->is_shared = !(want.flags & SP_TABLE_ONE_WRITER);
 	table->key_bytes = want.key_bytes;
+	table->nr_words = (want.key_bytes + 7) / 8;
+	table->key_shift = 8 * (table->nr_words * 8 - want.key_bytes);
 	table->entry_bytes = want.entry_bytes;
 	table->max_entries = want.max_entries;
 	table->evict = want.evict;
 	table->evict_arg = want.evict_arg;
 	plan(&geo, &want, plane->page_size);
-	sp_hash_key_init(&table->secret);
+	table->hash = sp_table_secret_init(&table->secret, table->nr_words);
+	table->find = sp_table_choose_find(table->nr_words);
 	err = build(table, &geo, &want);
 	if (!err)
 		err = sp_slots_init(table, geo.max_slots);

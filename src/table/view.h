@@ -68,9 +68,7 @@ static inline unsigned sp_bucket_depth(uint32_t bucket, uint32_t nr)
 
 static inline uint16_t sp_tag_of(uint64_t hash)
 {
-	uint16_t tag = (uint16_t)(hash >> 48);
-
-	return tag ? tag : 1;
+	return (uint16_t)(hash >> 48 | 1); /* never 0 */
 }
 
 static inline const struct sp_table_head *

@@ -3,6 +3,10 @@
 #include "render_help.h"
 
 #include <jansson.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <statplane/conn.h>
 
 static struct fixture f;
 
@@ -203,6 +207,54 @@ static void all_files_are_json_in_all_layouts(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+static void sockets_are_rows(void **state)
+{
+	struct sp_conn conn = {
+		.key = {.family = AF_INET6,
+			.protocol = IPPROTO_TCP,
+			.local = {0xfd, [15] = 1},
+			.remote = {0xfd, [15] = 2},
+			.local_port = 443,
+			.remote_port = 65535},
+		.state = SP_TCP_CLOSE_WAIT,
+		.rx_queue = UINT32_MAX,
+		.bytes_in = 1ull << 62,
+		.uid = 1000,
+	};
+	struct sp_conn_table *table;
+	sp_conn_id id;
+	json_t *json, *rows, *row;
+
+	assert_int_equal(sp_conn_table_create(f.net, NULL, &table), 0);
+	assert_int_equal(sp_conn_open(table, &conn, &id), 0);
+	json = parse("net/tcp6");
+	rows = json_object_get(json, "rows");
+	assert_int_equal(json_array_size(rows), 1);
+	row = json_array_get(rows, 0);
+	assert_string_equal(json_string_value(json_object_get(row, "local")),
+			    "fd00::1");
+	assert_string_equal(json_string_value(json_object_get(row, "remote")),
+			    "fd00::2");
+	assert_string_equal(json_string_value(json_object_get(row, "state")),
+			    "close-wait");
+	assert_true(json_is_false(json_object_get(row, "mini")));
+	assert_int_equal(
+		json_integer_value(json_object_get(row, "remote_port")), 65535);
+	assert_int_equal(json_integer_value(json_object_get(row, "rx_queue")),
+			 UINT32_MAX);
+	assert_true(json_integer_value(json_object_get(row, "bytes_in")) ==
+		    (json_int_t)1 << 62);
+	assert_int_equal(json_integer_value(json_object_get(row, "uid")), 1000);
+	json_decref(json);
+	json = parse("net/tcp");
+	assert_int_equal(json_array_size(json_object_get(json, "rows")), 0);
+	json_decref(json);
+	json = parse("net/raw");
+	assert_int_equal(json_array_size(json_object_get(json, "rows")), 0);
+	json_decref(json);
+	sp_conn_table_destroy(table);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -214,6 +266,7 @@ int main(void)
 		TEST(names_are_escaped),
 		TEST(the_layout_chooses_the_items),
 		TEST(all_files_are_json_in_all_layouts),
+		TEST(sockets_are_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

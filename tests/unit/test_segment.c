@@ -45,7 +45,7 @@ static void defaults(void **state)
 	assert_int_equal(plane->unit_bytes, 64 << 20);
 	assert_int_equal(plane->dir_section->len / 192, 65536);
 	assert_int_equal(plane->blob_section->len, 4 << 20);
-	assert_int_equal(plane->table_section->len, UINT64_C(64) << 30);
+	assert_int_equal(plane->table_section->len, UINT64_C(32) << 30);
 	sp_segment_close(plane);
 }
 
@@ -119,7 +119,7 @@ static void shorter_options_mean_the_defaults(void **state)
 	opts.sz = offsetof(struct sp_plane_opts, table_bytes);
 	opts.table_bytes = 4096;
 	assert_int_equal(sp_segment_create(&opts, &plane), 0);
-	assert_int_equal(plane->table_section->len, UINT64_C(64) << 30);
+	assert_int_equal(plane->table_section->len, UINT64_C(32) << 30);
 	sp_segment_close(plane);
 }
 
