@@ -94,8 +94,7 @@ SP_INLINE void sp_key_load(const struct sp_table *table, struct sp_key *to,
 		return;
 	}
 	for (unsigned i = 0; i + 1 < nr_words; i++)
-		to->word[i] = *(const uint64_t __attribute__((
-			aligned(1), may_alias)) *)(from + 8 * i);
+		memcpy(&to->word[i], from + 8 * i, 8);
 	/* The last 8 octets, without those of the word before. */
 	memcpy(&last, from + table->key_bytes - 8, 8);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
