@@ -14,7 +14,7 @@ packages_check=(g++ libck-dev clang libclang-rt-14-dev valgrind
 # Real tools that read what statplane writes, and traffic for the tests.
 packages_tools=(iproute2 net-tools iputils-ping ethtool tcpdump util-linux
 	prometheus-node-exporter sysstat snmpd snmp python3-psutil
-	python3-prometheus-client curl procps)
+	python3-prometheus-client curl procps netbase)
 
 # packages_install NAME... - install what is missing, or say what to do.
 packages_install()
