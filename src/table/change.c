@@ -10,6 +10,8 @@
 
 #include <errno.h>
 
+#include "table/reserve.h"
+
 /* --- entries -------------------------------------------------------------- */
 
 static void begin(struct sp_table_head *entry)
@@ -241,6 +243,49 @@ int sp_table_insert(struct sp_table *table, const void *key, uint64_t hash,
 		sp_slots_unget(table, idx);
 		leave(table);
 	}
+	if (err == -ENOSPC)
+		sp_table_count(table, &table->hdr->nr_no_memory, 1);
+	if (!err && sp_table_is_full_enough(table))
+		sp_table_grow(table);
+	return err;
+}
+
+/* --- insertion in two steps ----------------------------------------------- */
+
+int sp_table_reserve(struct sp_table *table, struct sp_table_head **ret_entry)
+{
+	uint32_t idx;
+	int err;
+
+	if (!enter(table) && !(evict(table) && enter(table))) {
+		sp_table_count(table, &table->hdr->nr_full, 1);
+		return -E2BIG;
+	}
+	err = sp_slots_get(table, &idx);
+	if (err) {
+		leave(table);
+		sp_table_count(table, &table->hdr->nr_no_memory, 1);
+		return err;
+	}
+	*ret_entry = sp_entry_at(table, idx);
+	return 0;
+}
+
+void sp_table_unreserve(struct sp_table *table, struct sp_table_head *entry)
+{
+	sp_slots_unget(table, sp_table_idx(table, entry));
+	leave(table);
+}
+
+int sp_table_publish(struct sp_table *table, struct sp_table_head *entry,
+		     const void *key, uint64_t hash, const void *payload,
+		     struct sp_table_head **ret_entry)
+{
+	int err = insert_any(table, key, hash, payload,
+			     sp_table_idx(table, entry), ret_entry);
+
+	if (err)
+		sp_table_unreserve(table, entry);
 	if (err == -ENOSPC)
 		sp_table_count(table, &table->hdr->nr_no_memory, 1);
 	if (!err && sp_table_is_full_enough(table))

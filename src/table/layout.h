@@ -92,7 +92,8 @@ struct sp_table_hdr {
 	uint64_t nr_evicted;
 	uint64_t nr_stuck;
 	uint64_t memory_bytes;
-	uint64_t pad3;
+	uint32_t nr_used; /* entries below were given out ever */
+	uint32_t pad3;
 };
 
 _Static_assert(sizeof(struct sp_table_bucket) == 64, "on-disk layout");

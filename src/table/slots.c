@@ -91,6 +91,9 @@ static int get_fresh(struct sp_table *table, uint32_t *ret_idx)
 				 __ATOMIC_RELEASE);
 	}
 	*ret_idx = table->next_slot++;
+	/* [P3], for those who go by number: see nr_slots. */
+	__atomic_store_n(&table->hdr->nr_used, table->next_slot,
+			 __ATOMIC_RELEASE);
 	return 0;
 }
 

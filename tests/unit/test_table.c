@@ -6,6 +6,7 @@
 
 #include <statplane/table.h>
 
+#include "table/reserve.h"
 #include "table/state.h"
 
 #define KEY_BYTES 13
@@ -468,6 +469,37 @@ static void a_full_table_refuses_and_stays_as_it_was(void **state)
 			assert_int_equal(lookup(i) != NULL, i != 3);
 		close_table();
 	}
+}
+
+static void an_entry_is_reserved_then_published(void **state)
+{
+	struct sp_table_head *a, *b, *found;
+	uint64_t payload[2] = {7, 14};
+
+	(void)state;
+	open_table(2, 0);
+	assert_int_equal(sp_table_reserve(table, &a), 0);
+	assert_int_equal(a->incarnation, 0);
+	assert_int_equal(sp_table_reserve(table, &b), 0);
+	assert_ptr_not_equal(a, b);
+	assert_int_equal(sp_table_reserve(table, &found), -E2BIG);
+	assert_int_equal(figures().nr_full, 1);
+	assert_null(lookup(7));
+	assert_int_equal(sp_table_publish(table, a, key_of(7), hash_of(7),
+					  payload, &found),
+			 0);
+	assert_ptr_equal(found, a);
+	assert_int_equal(lookup(7)->twice, 14);
+	assert_int_equal(sp_table_publish(table, b, key_of(7), hash_of(7),
+					  payload, &found),
+			 -EEXIST);
+	assert_ptr_equal(found, a);
+	assert_int_equal(sp_table_reserve(table, &b), 0);
+	sp_table_unreserve(table, b);
+	assert_int_equal(figures().nr_entries, 1);
+	insert(8);
+	assert_int_equal(table->hdr->nr_used, 2);
+	close_table();
 }
 
 static uint64_t next_victim;
@@ -1017,6 +1049,7 @@ int main(void)
 		cmocka_unit_test(long_chains_survive_being_split),
 		cmocka_unit_test(hashes_are_secret),
 		cmocka_unit_test(a_full_table_refuses_and_stays_as_it_was),
+		cmocka_unit_test(an_entry_is_reserved_then_published),
 		cmocka_unit_test(the_eviction_hook_makes_room),
 		cmocka_unit_test(options_out_of_range_are_refused),
 		cmocka_unit_test(
