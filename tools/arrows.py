@@ -21,6 +21,7 @@ ALLOWED = {
     'net': ['mib', 'percpu', 'plane', 'base'],
     'table': ['plane', 'base'],
     'packet': ['base'],
+    'rule': ['packet', 'plane', 'base'],
     'conn': ['table', 'net', 'mib', 'percpu', 'plane', 'base'],
     'observe': ['packet', 'conn', 'table', 'net', 'mib', 'percpu', 'plane', 'base'],
     # a renderer sees a plane only through the reader interface
@@ -35,7 +36,7 @@ PUBLIC = {
     'export': 'base', 'plane': 'plane', 'percpu': 'percpu',
     'percpu_inline': 'percpu', 'mib': 'mib', 'reader': 'plane', 'net': 'net',
     'net_items': 'net', 'frame': 'packet', 'observe': 'observe',
-    'render': 'render', 'table': 'table', 'conn': 'conn',
+    'render': 'render', 'table': 'table', 'conn': 'conn', 'rule': 'rule',
 }
 
 # Rooms of the program see every public header.
