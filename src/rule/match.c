@@ -56,7 +56,7 @@ static bool fail(struct parser *p, enum sp_rule_fate fate, const char *format,
 	va_list args;
 
 	p->error->fate = fate;
-	p->error->usage = false;
+	p->error->usage = SP_RULE_USAGE_NONE;
 	va_start(args, format);
 	vsnprintf(p->error->text, sizeof(p->error->text), format, args);
 	va_end(args);
@@ -697,7 +697,7 @@ static bool read_word(struct parser *p)
 
 	if (!word) {
 		fail(p, SP_RULE_GOES_ON, "What is \"%s\"?", text);
-		p->error->usage = true;
+		p->error->usage = SP_RULE_USAGE_FLOWER;
 		return false;
 	}
 	if (!word->alone) {

@@ -21,12 +21,19 @@ enum sp_rule_fate {
 	SP_RULE_EXITS_255,
 };
 
+/* Whose usage tc prints behind the text. */
+enum sp_rule_usage {
+	SP_RULE_USAGE_NONE,
+	SP_RULE_USAGE_FLOWER,
+	SP_RULE_USAGE_GACT,
+};
+
 /* Longer words are cut in a message. */
 #define SP_RULE_ERROR_LEN 256
 
 struct sp_rule_error {
 	enum sp_rule_fate fate;
-	bool usage; /* tc prints flower's usage behind the text */
+	enum sp_rule_usage usage;
 	char text[SP_RULE_ERROR_LEN]; /* without a newline at its end */
 };
 
